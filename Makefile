@@ -1,0 +1,42 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Each sets up .venv by itself.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.PHONY: demo test check format bench clean help
+
+help:
+	@echo "make demo    train a small model on every device, beside one device"
+	@echo "make test    run the tests"
+	@echo "make check   formatting, lint, types, import contracts"
+	@echo "make bench   measure what can be measured on this machine"
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[demo]"
+	touch $@
+
+demo: $(READY)
+	$(BIN)/manyhands demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+check: $(READY)
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff format src tests bench
+	$(BIN)/ruff check --fix src tests bench
+
+bench: $(READY)
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) .venv-* .cache

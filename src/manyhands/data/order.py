@@ -1,0 +1,45 @@
+"""In which order the rows of arrays are read, batch by batch.
+
+In: how many rows, the batch size, the kind of shuffling.  Out: row numbers of any batches.
+Draws from NumPy's global generator exactly as Keras does, so that a seeded program reads the same
+rows in the same order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class RowOrder:
+    """One pass over the rows."""
+
+    def __init__(self, num_rows: int, batch_size: int, shuffle: bool | str) -> None:
+        self.num_rows = num_rows
+        self.batch_size = batch_size
+        self.num_batches = -(-num_rows // batch_size)
+        self.num_full = num_rows // batch_size
+        self._order = self._draw(shuffle)
+
+    def _draw(self, shuffle: bool | str) -> np.ndarray | None:
+        if shuffle == "batch":
+            starts = range(0, self.num_rows, self.batch_size)
+            stops = [min(start + self.batch_size, self.num_rows) for start in starts]
+            return np.concatenate(
+                [
+                    np.random.permutation(stop - start) + start
+                    for start, stop in zip(starts, stops, strict=True)
+                ]
+            )
+        return np.random.permutation(self.num_rows) if shuffle else None
+
+    def rows(self, batches: range) -> slice | np.ndarray:
+        """Row numbers of these batches, end to end; a slice where they are in order."""
+        start = batches.start * self.batch_size
+        stop = min(batches.stop * self.batch_size, self.num_rows)
+        return slice(start, stop) if self._order is None else self._order[start:stop]
+
+    def numbers(self, batches: range) -> np.ndarray:
+        """The same as one line of row numbers a batch."""
+        rows = self.rows(batches)
+        flat = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        return flat.reshape(len(batches), -1)

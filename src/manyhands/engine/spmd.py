@@ -1,0 +1,246 @@
+"""The spmd engine: one XLA program over like devices, in the global view.
+
+In: a pure step and a Placement.  Out: a Program.
+The step sees the whole batch and XLA splits it, so BatchNormalization, dropout, metrics and any
+loss mean what they mean on one device.  Rows that do not divide are padded at the program's edge
+and cut back to the true number inside it, where XLA may split them unevenly and stays exact.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from manyhands.engine.batch import (
+    Arrays,
+    Batch,
+    Batches,
+    Picks,
+    RowLayout,
+    Stack,
+    is_leaf,
+    layout_of,
+    leaves,
+    pad_rows,
+    rebuild,
+)
+from manyhands.engine.placement import Placement
+from manyhands.engine.program import Logs, Memory, State, Step
+
+Gives = Literal["logs", "rows"]
+
+
+class SpmdProgram:
+    """One step compiled for one placement."""
+
+    def __init__(
+        self,
+        step: Step,
+        placement: Placement,
+        *,
+        gives: Gives = "logs",
+        uses_up_state: bool = True,
+    ) -> None:
+        self._step = jax.jit(step)  # traced once, whether steps run singly or many at a time
+        self._placement = placement
+        self._gives = gives
+        self._ran: dict[tuple[Any, RowLayout], tuple[Any, ...]] = {}
+        split = placement.num_replicas > 1
+        whole = placement.whole if split else None
+        compiled = partial(
+            jax.jit,
+            donate_argnums=0 if uses_up_state else (),
+            out_shardings=(whole if gives == "logs" else None, whole) if split else None,
+        )
+        self._one = compiled(self._run_one, static_argnums=2)
+        self._stack = compiled(self._run_stack, static_argnums=2)
+        self._picks = compiled(self._run_picks, static_argnums=3)
+
+    # placing
+
+    def place_state(self, state: State) -> State:
+        """Copy the state to every device, unless it is there; no two parts share a buffer."""
+        parts, structure = jax.tree.flatten(state)
+        parts = _unshared(parts)
+        wanted = self._placement.whole
+        astray = [i for i, part in enumerate(parts) if getattr(part, "sharding", None) != wanted]
+        if astray:
+            for i, part in zip(
+                astray, jax.device_put([parts[i] for i in astray], wanted), strict=True
+            ):
+                parts[i] = part
+        return jax.tree.unflatten(structure, parts)
+
+    def place_batch(self, batch: Arrays) -> Batch:
+        """Split one step's rows over the devices."""
+        layout = layout_of(batch, self._placement.num_replicas)
+        return Batch(self._put(batch, layout, dim=0), layout)
+
+    def place_stack(self, stack: Arrays, num_steps: int) -> Stack:
+        """Split several steps' rows over the devices."""
+        first = rebuild(stack, [part[0] for part in leaves(stack)])
+        layout = layout_of(first, self._placement.num_replicas)
+        return Stack(self._put(stack, layout, dim=1), layout, num_steps)
+
+    def place_data(self, data: Arrays) -> Arrays:
+        """Copy a data set to every device."""
+        return jax.device_put(data, self._placement.whole)
+
+    def place_picks(self, data: Arrays, rows: np.ndarray) -> Picks:
+        """Split row numbers over the devices."""
+        num_rows = rows.shape[1]
+        layout = RowLayout(num_rows, self._placement.padded(num_rows), (True,) * len(leaves(data)))
+        numbers = pad_rows(rows.astype(np.int32), layout.padded_rows, dim=1)
+        return Picks(data, jax.device_put(numbers, self._placement.stacked_rows), layout)
+
+    def _put(self, arrays: Arrays, layout: RowLayout, *, dim: int) -> Arrays:
+        split = self._placement.rows if dim == 0 else self._placement.stacked_rows
+        parts, places = [], []
+        for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True):
+            parts.append(pad_rows(part, layout.padded_rows, dim) if has_rows else part)
+            places.append(split if has_rows else self._placement.whole)
+        return rebuild(arrays, jax.device_put(parts, places))
+
+    # running
+
+    def __call__(self, state: State, batch: Batch) -> tuple[Logs, State]:
+        """Run one step."""
+        return self._run(self._one, state, batch.arrays, batch.layout)
+
+    def many(self, state: State, batches: Batches) -> tuple[Logs, State]:
+        """Run several steps in one launch."""
+        if isinstance(batches, Batch):
+            return self(state, batches)
+        if isinstance(batches, Stack):
+            return self._run(self._stack, state, batches.arrays, batches.layout)
+        return self._run(self._picks, state, batches.data, batches.rows, batches.layout)
+
+    def _run(self, compiled: Any, *args: Any) -> tuple[Logs, State]:
+        variant = (compiled, args[-1])
+        if variant not in self._ran:
+            self._ran[variant] = jax.tree.map(_spec, args)
+        return compiled(*args)
+
+    # what is compiled
+
+    def _run_one(self, state: State, arrays: Arrays, layout: RowLayout):
+        given, state = self._step(state, self._true_rows(arrays, layout))
+        if self._gives == "rows":
+            given = jax.tree.map(self._split_evenly, given)
+        return given, state
+
+    def _run_stack(self, state: State, arrays: Arrays, layout: RowLayout):
+        return self._scan(state, arrays, lambda part: self._true_rows(part, layout))
+
+    def _run_picks(self, state: State, data: Arrays, rows: jax.Array, layout: RowLayout):
+        def pick(numbers: jax.Array) -> Arrays:
+            if layout.pads:
+                numbers = self._split(numbers[: layout.num_rows])
+            return jax.tree.map(lambda part: self._split(part[numbers]), data)
+
+        return self._scan(state, rows, pick)
+
+    def _scan(self, state: State, steps: Any, batch_of: Any):
+        def body(carry: State, step: Any):
+            given, after = self._step(carry, batch_of(step))
+            return jax.tree.map(_like, after, carry), given
+
+        state, given = jax.lax.scan(body, jax.tree.map(_settled, state), steps)
+        if self._gives == "logs":
+            return jax.tree.map(lambda part: part[-1], given), state
+        return jax.tree.map(self._joined, given), state
+
+    def _true_rows(self, arrays: Arrays, layout: RowLayout) -> Arrays:
+        if not layout.pads:
+            return arrays
+        parts = [
+            self._split(part[: layout.num_rows]) if has_rows else part
+            for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True)
+        ]
+        return rebuild(arrays, parts)
+
+    def _split(self, part: jax.Array) -> jax.Array:
+        if self._placement.num_replicas == 1:
+            return part
+        return jax.lax.with_sharding_constraint(part, self._placement.rows)
+
+    def _split_evenly(self, part: jax.Array) -> jax.Array:
+        """Give rows back split where they divide, whole otherwise (a result cannot be uneven)."""
+        if self._placement.num_replicas == 1 or is_leaf(part):
+            return part
+        even = part.ndim > 0 and part.shape[0] % self._placement.num_replicas == 0
+        wanted = self._placement.rows if even else self._placement.whole
+        return jax.lax.with_sharding_constraint(part, wanted)
+
+    def _joined(self, part: jax.Array) -> jax.Array:
+        """Lay the rows of several steps end to end."""
+        return self._split_evenly(part.reshape(-1, *part.shape[2:]) if part.ndim > 1 else part)
+
+    # looking ahead
+
+    def flops(self, state: State, layout: RowLayout, arrays: Arrays) -> float | None:
+        """Count the floating-point operations of one step, from the program before compiling."""
+        specs = [
+            jax.ShapeDtypeStruct(
+                (layout.padded_rows, *part.shape[1:]) if has_rows else part.shape,
+                part.dtype,
+                sharding=self._placement.rows if has_rows else self._placement.whole,
+            )
+            for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True)
+        ]
+        state = jax.tree.map(self._whole_spec, state)
+        cost = self._one.lower(state, rebuild(arrays, specs), layout).cost_analysis()
+        if isinstance(cost, list):
+            cost = cost[0] if cost else None
+        return None if not cost else cost.get("flops")
+
+    def _whole_spec(self, part: jax.Array) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(
+            part.shape, part.dtype, sharding=self._placement.whole, weak_type=part.weak_type
+        )
+
+    def memory(self) -> Memory | None:
+        """Ask XLA what the programs that ran take on each device: the largest of them."""
+        analyses = [
+            compiled.lower(*args).compile().memory_analysis()
+            for (compiled, _), args in self._ran.items()
+        ]
+        sizes = [
+            Memory(
+                arguments_bytes=analysis.argument_size_in_bytes,
+                outputs_bytes=analysis.output_size_in_bytes,
+                temporaries_bytes=analysis.temp_size_in_bytes,
+                reused_bytes=analysis.alias_size_in_bytes,
+            )
+            for analysis in analyses
+            if analysis is not None
+        ]
+        return max(sizes, key=lambda memory: memory.peak_bytes, default=None)
+
+
+def _unshared(parts: list[Any]) -> list[Any]:
+    """Copy a part that stands in the state twice: the same buffer cannot be used up twice."""
+    seen: set[int] = set()
+    for i, part in enumerate(parts):
+        if id(part) in seen:
+            parts[i] = part.copy()
+        seen.add(id(part))
+    return parts
+
+
+def _like(part: jax.Array, before: jax.Array) -> jax.Array:
+    return jnp.asarray(part, before.dtype)
+
+
+def _settled(part: jax.Array) -> jax.Array:
+    return jax.lax.convert_element_type(part, part.dtype)
+
+
+def _spec(part: Any) -> Any:
+    if isinstance(part, jax.Array):
+        return jax.ShapeDtypeStruct(part.shape, part.dtype, sharding=part.sharding)
+    return part

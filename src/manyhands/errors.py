@@ -1,0 +1,45 @@
+"""The errors manyhands raises, and nothing else.
+
+    ManyhandsError
+    ├── BackendError     Keras runs on another backend than JAX
+    ├── DeviceError      a device is unknown, repeated, or unlike the others
+    │   └── DevicesStartedError   … or was asked for after JAX had started
+    ├── ScopeError       a model and a strategy do not belong together
+    └── DataError        the rows given to fit, evaluate or predict make no sense
+
+Each message has three lines: what is wrong, what we got, what to do.  Where a program written for
+Keras or TensorFlow would catch a ValueError or a RuntimeError, ours is one too.
+"""
+
+
+class ManyhandsError(Exception):
+    """Anything that manyhands itself reports."""
+
+
+class BackendError(ManyhandsError, RuntimeError):
+    """Keras runs on another backend than JAX."""
+
+
+class DeviceError(ManyhandsError, ValueError):
+    """A device is unknown, repeated, or unlike the others."""
+
+
+class DevicesStartedError(DeviceError, RuntimeError):
+    """Asked for before-start settings after JAX has started its devices."""
+
+
+class ScopeError(ManyhandsError, ValueError):
+    """A model and a strategy do not belong together."""
+
+
+class DataError(ManyhandsError, ValueError):
+    """The rows given to fit, evaluate or predict make no sense."""
+
+
+class ManyhandsWarning(UserWarning):
+    """Something was done for you that you may want to know."""
+
+
+def explain(what: str, *, got: str, fix: str) -> str:
+    """Lay out a message in our three lines."""
+    return f"{what}\n  got: {got}\n  fix: {fix}"

@@ -1,0 +1,71 @@
+"""One call of fit, evaluate or predict: what was asked, and who watches.
+
+In: the arguments Keras got.  Out: a Call, found by whoever works inside it through `current()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from manyhands.engine import Role, keras_inside
+
+
+@dataclass
+class Call:
+    """What is going on in one call of Keras' methods."""
+
+    model: Any
+    role: Role
+    name: str
+    watched: bool
+    """Somebody looks between single batches: one launch each, and the weights are up to date."""
+    only_keras_callbacks: bool
+    within: Call | None = None
+    feeders: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, model: Any, role: Role, arguments: dict[str, Any]) -> Call:
+        """Look at the arguments that Keras got."""
+        callbacks = arguments.get("callbacks")
+        return cls(
+            model=model,
+            role=role,
+            name=arguments["called"],
+            watched=keras_inside.watches_batches(callbacks, role),
+            only_keras_callbacks=all(
+                keras_inside.is_from_keras(callback)
+                for callback in keras_inside.user_callbacks(callbacks)
+            ),
+        )
+
+    @property
+    def repeats_data(self) -> bool:
+        """Whether the data is likely read more than once: training, or validation inside it."""
+        return self.name == "fit" or (self.within is not None and self.within.name == "fit")
+
+
+_current: ContextVar[Call | None] = ContextVar("manyhands_call", default=None)
+
+
+def current(model: Any) -> Call | None:
+    """Return the call that this model is in, if any."""
+    call = _current.get()
+    return call if call is not None and call.model is model else None
+
+
+@contextmanager
+def entered(call: Call) -> Iterator[Call]:
+    """Make this the current call; its feeders are closed when it ends."""
+    outer = _current.get()
+    call.within = outer if outer is not None and outer.model is call.model else None
+    token = _current.set(call)
+    try:
+        yield call
+    finally:
+        _current.reset(token)
+        for feeder in call.feeders:
+            feeder.close()

@@ -1,0 +1,43 @@
+"""Look at the data before training starts on it.
+
+In: the arguments of fit, evaluate or predict.  Out: a DataError that says what to mend, or nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyhands.engine import keras_inside
+from manyhands.errors import DataError, explain
+
+
+def check_data(arguments: dict[str, Any]) -> None:
+    """Refuse arrays without rows, and arrays whose rows do not belong together."""
+    called = arguments["called"]
+    given = [arguments.get(name) for name in ("x", "y", "sample_weight")]
+    _check(called, "", keras_inside.check_rows(*given))
+    validation = arguments.get("validation_data")
+    if isinstance(validation, tuple | list) and 1 <= len(validation) <= 3:
+        held_out = [*validation, None, None][:3]
+        _check(called, "validation ", keras_inside.check_rows(*held_out))
+
+
+def _check(called: str, prefix: str, sizes: list[tuple[str, int]]) -> None:
+    listed = ", ".join(f"{prefix}{name} has {size} rows" for name, size in sizes)
+    if len({size for _, size in sizes}) > 1:
+        raise DataError(
+            explain(
+                f"{called} was given arrays whose rows do not belong together. "
+                "Data cardinality is ambiguous.",
+                got=listed,
+                fix="make all arrays contain the same number of samples: a row of y for each of x.",
+            )
+        )
+    if sizes and sizes[0][1] == 0:
+        raise DataError(
+            explain(
+                f"{called} was given an empty data set.",
+                got=listed,
+                fix="give it at least one row; look at the step that loads or filters the data.",
+            )
+        )

@@ -1,0 +1,182 @@
+"""Runs every model of one placement through Keras' own loops.
+
+In: a Placement; models, their data and Keras' calls on them.  Out: step functions and feeders.
+Decides how an epoch is fed: on the devices or ahead from the host, one step a launch or many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import jax
+
+from manyhands import config
+from manyhands.data import ArrayFeeder, FeedPolicy, StreamFeeder
+from manyhands.devices.table import host_memory
+from manyhands.engine import (
+    EagerProgram,
+    Placement,
+    Role,
+    SpmdProgram,
+    keras_inside,
+    layout_of,
+    lift,
+)
+from manyhands.plan import steps_per_launch
+from manyhands.training import call as calls
+from manyhands.training.checks import check_data
+from manyhands.training.interrupts import interrupts
+from manyhands.training.step_function import StepFunction
+
+_KEPT_FRACTION = 0.1
+"""Data may take this part of what is free on a device."""
+_STACK_BYTES = 64 * 2**20
+"""Rows of several steps travel together up to this size."""
+
+
+class PlacementDriver:
+    """Keras' loops on one placement."""
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+
+    def make_function(self, model: Any, role: Role) -> StepFunction:
+        """Compile one role of a model, or keep it eager where the user asked for that."""
+        step, gives = lift(model, role), "rows" if role == "predict" else "logs"
+        if keras_inside.compiles(model):
+            # Testing and predicting hand the weights through: nothing of them is used up.
+            program = SpmdProgram(step, self.placement, gives=gives, uses_up_state=role == "train")
+        else:
+            program = EagerProgram(step, self.placement, gives=gives)
+        return StepFunction(model, role, program, launches_ahead=self._launches_ahead())
+
+    def _launches_ahead(self) -> int:
+        if self.placement.platform != "cpu":
+            return 4
+        # XLA's CPU collectives can starve each other of threads when several programs wait.
+        return 0 if self.placement.num_replicas > 1 else 1
+
+    def make_feeder(self, model: Any, adapter: Any, steps_per_execution: int) -> Any:
+        """Feed arrays by row number, anything else by asking for its next batch."""
+        rows = keras_inside.array_rows(adapter)
+        feeder: ArrayFeeder | StreamFeeder
+        if rows is None:
+            feeder = StreamFeeder(
+                adapter.get_jax_iterator, lambda: self._stream_policy(model, steps_per_execution)
+            )
+        else:
+            arrays = ArrayFeeder(
+                rows, lambda: self._array_policy(model, arrays, steps_per_execution)
+            )
+            feeder = arrays
+        call = calls.current(model)
+        if call is not None:
+            call.feeders.append(feeder)
+        object.__setattr__(model, "_manyhands_counts", feeder.counts)
+        return feeder
+
+    @contextmanager
+    def around(self, model: Any, role: Role, arguments: dict[str, Any]) -> Iterator[None]:
+        """Check the data, watch for Ctrl-C, and leave the model whole however the call ends."""
+        check_data(arguments)
+        with ExitStack() as stack:
+            stack.enter_context(jax.default_device(self.placement.devices[0]))
+            stack.enter_context(interrupts.watched())
+            stack.enter_context(calls.entered(calls.Call.of(model, role, arguments)))
+            stack.callback(keras_inside.release_state, model)
+            yield
+
+    # policies
+
+    def _function(self, model: Any) -> tuple[calls.Call, StepFunction] | None:
+        call = calls.current(model)
+        function = None if call is None else keras_inside.function_of(model, call.role)
+        if call is None or not isinstance(function, StepFunction):
+            return None  # Keras is only building the model
+        return call, function
+
+    def _stream_policy(self, model: Any, stride: int) -> FeedPolicy | None:
+        found = self._function(model)
+        if found is None:
+            return None
+        threads = 0 if self.placement.platform == "cpu" else 1
+        return FeedPolicy(
+            placer=found[1].program, steps_per_turn=stride, turns_ahead=2, num_threads=threads
+        )
+
+    def _array_policy(self, model: Any, feeder: ArrayFeeder, stride: int) -> FeedPolicy | None:
+        found = self._function(model)
+        if found is None:
+            return None
+        call, function = found
+        free = stride == 1 and not call.watched
+        if free:
+            stride = self._free_stride(model, function, feeder, call.role)
+        keep = self._keeps(call, feeder)
+        on_host = self.placement.platform == "cpu"
+        return FeedPolicy(
+            placer=function.program,
+            steps_per_turn=stride,
+            fixed_turns=not free,
+            keep_on_device=keep,
+            turns_ahead=1 if on_host else 3,
+            num_threads=(0 if keep else 1) if on_host else 4,
+        )
+
+    def _free_stride(
+        self, model: Any, function: StepFunction, feeder: ArrayFeeder, role: Role
+    ) -> int:
+        """Choose the steps of one launch when nobody looks between them."""
+        arrays, size = feeder.rows.arrays(), feeder.rows.batch_size
+        num_full = feeder.rows.num_rows // size
+        if arrays is None or num_full < 2:
+            return 1
+        wanted = config.settings().steps_per_dispatch
+        if wanted is not None:
+            return min(wanted, num_full)
+        batch = jax.tree.map(
+            lambda part: jax.ShapeDtypeStruct(
+                (size, *part.shape[1:]), jax.dtypes.canonicalize_dtype(part.dtype)
+            ),
+            arrays,
+        )
+        layout = layout_of(batch, self.placement.num_replicas)
+        key = (layout, num_full)
+        if key not in function.steps_per_launch:
+            state = keras_inside.get_state(model, role)
+            function.steps_per_launch[key] = steps_per_launch(
+                function.program.flops(state, layout, batch),
+                platform=self.placement.platform,
+                num_full=num_full,
+                batch_bytes=_bytes(arrays) // max(1, feeder.rows.num_rows) * size,
+                limit_bytes=_STACK_BYTES,
+            )
+        return function.steps_per_launch[key]
+
+    def _keeps(self, call: calls.Call, feeder: ArrayFeeder) -> bool:
+        """Whether the data goes to the devices once.
+
+        Not when somebody else's callback runs between epochs: it may change the arrays.
+        """
+        outer = call.within or call
+        if config.settings().data_on_device == "never" or not outer.only_keras_callbacks:
+            return False
+        arrays = feeder.rows.arrays()
+        if arrays is None or not call.repeats_data:
+            return False
+        return feeder.kept is not None or _bytes(arrays) <= _KEPT_FRACTION * self._free_bytes()
+
+    def _free_bytes(self) -> int:
+        if self.placement.platform == "cpu":
+            return (host_memory()[1] or 0) // self.placement.num_replicas
+        free = []
+        for device in self.placement.devices:
+            stats = device.memory_stats() or {}
+            free.append(stats.get("bytes_limit", 0) - stats.get("bytes_in_use", 0))
+        return min(free)
+
+
+def _bytes(arrays: Any) -> int:
+    return sum(part.nbytes for part in jax.tree.leaves(arrays))

@@ -1,0 +1,65 @@
+"""What Keras calls as `train_function(state, iterator)`: a Program run over a feed.
+
+In: the state Keras' loop carries and a Feed (or any iterator of host batches).
+Out: logs and the next state, which the model holds from the moment the old one is used up.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+
+from manyhands.data.feed import ArrayFeed, StreamFeed
+from manyhands.engine import Program, Role, keras_inside
+from manyhands.training import call as calls
+from manyhands.training.interrupts import interrupts
+
+
+class StepFunction:
+    """One role of one model, compiled."""
+
+    def __init__(self, model: Any, role: Role, program: Program, *, launches_ahead: int) -> None:
+        self.program = program
+        self.steps_per_launch: dict[Any, int] = {}
+        self._model = model
+        self._role: Role = role
+        self._launches_ahead = launches_ahead
+        self._running: deque[Any] = deque()
+        self._state: Any = None
+
+    def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
+        """Run the next turn of the feed."""
+        work = self._work(iterator)
+        given = []
+        with interrupts.held():
+            if state is not self._state:
+                state = self.program.place_state(state)
+            for batches in work:
+                logs, state = self.program.many(state, batches)
+                keras_inside.hold_state(self._model, self._role, state)
+                given.append(logs)
+        self._state = state
+        self._pace(given[-1])
+        call = calls.current(self._model)
+        if call is not None and call.watched:
+            keras_inside.release_state(self._model)
+        return self._joined(given), state
+
+    def _work(self, iterator: Iterator[Any]) -> list[Any]:
+        if isinstance(iterator, ArrayFeed | StreamFeed):
+            return iterator.take()
+        return [self.program.place_batch(next(iterator))]
+
+    def _pace(self, logs: Any) -> None:
+        """Stay a few launches ahead of the devices, not more: what runs ahead holds memory."""
+        self._running.append(logs)
+        if len(self._running) > self._launches_ahead:
+            jax.block_until_ready(self._running.popleft())
+
+    def _joined(self, given: list[Any]) -> Any:
+        if self._role != "predict" or len(given) == 1:
+            return given[-1]
+        return jax.tree.map(lambda *parts: jax.numpy.concatenate(parts), *given)
