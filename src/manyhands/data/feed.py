@@ -271,6 +271,10 @@ def _take(part: Any, rows: np.ndarray) -> Any:
     return part[rows]
 
 
+def _turns(stride: int, num_steps: int | None) -> Iterator[int]:
+    return repeat(stride) if num_steps is None else repeat(stride, -(-num_steps // stride))
+
+
 @dataclass
 class StreamFeeder:
     """Feeds what a data adapter of Keras yields."""
@@ -318,13 +322,12 @@ class StreamFeed:
         """Start an epoch; with no number of steps, until the source ends."""
         policy = self._feeder.policy()
         stride = 1 if policy is None else policy.steps_per_turn
-        turns = repeat(stride) if num_steps is None else repeat(stride, -(-num_steps // stride))
         if policy is not None:
             self._policy = policy
+            self._turns = _turns(stride, num_steps)
             if self._ahead is None:
                 self._ahead = self._feeder.ahead(policy)
-            self._turns = iter(list(turns) if num_steps is not None else repeat(stride))
-        return iter(turns)
+        return _turns(stride, num_steps)
 
     def take(self) -> list[Any]:
         """Give the placed work of the next turn."""

@@ -96,7 +96,7 @@ def _require_jax() -> None:
 
 def _on_new_model(model: Any) -> None:
     strategy = get_strategy()
-    if strategy is not None:
+    if strategy is not None and keras.distribution.distribution() is None:
         strategy.adopt(model)
 
 
@@ -106,6 +106,8 @@ def _on_other_model(model: Any, called: str) -> None:
     driver = keras_inside.driver_of(model)
     if strategy is None or driver is strategy._driver:
         return
+    if keras.distribution.distribution() is not None:
+        return  # the user chose keras.distribution for what happens here
     if called not in ("compile", "fit", "train_on_batch"):
         return
     whose = "outside of it" if driver is None else "under another strategy"
