@@ -114,7 +114,7 @@ class PlacementDriver:
         free = stride == 1 and not call.watched
         if free:
             stride = self._free_stride(model, function, feeder, call.role)
-        keep = self._keeps(call, feeder)
+        keep = stride > 1 and self._keeps(call, feeder)
         on_host = self.placement.platform == "cpu"
         return FeedPolicy(
             placer=function.program,
@@ -156,7 +156,7 @@ class PlacementDriver:
         return function.steps_per_launch[key]
 
     def _keeps(self, call: calls.Call, feeder: ArrayFeeder) -> bool:
-        """Whether the data goes to the devices once.
+        """Whether the data goes to the devices once; a long step hides its feed anyway.
 
         Not when somebody else's callback runs between epochs: it may change the arrays.
         """
