@@ -25,26 +25,29 @@ class Work:
         return -(-self.num_rows // self.batch_size)
 
     def data(self) -> tuple[np.ndarray, np.ndarray]:
-        return _MAKERS[self.name.split("-")[0]](self)
+        return _MAKERS[self.name.split("-")[0]](self.name, self.num_rows)
+
+    def one_batch(self) -> tuple[np.ndarray, np.ndarray]:
+        return _MAKERS[self.name.split("-")[0]](self.name, self.batch_size)
 
 
-def _mlp(work: Work):
+def _mlp(name: str, num_rows: int):  # noqa: ARG001
     rng = np.random.default_rng(0)
-    x = rng.random((work.num_rows, 784), dtype=np.float32)
-    return x, rng.integers(0, 10, work.num_rows).astype("int32")
+    x = rng.random((num_rows, 784), dtype=np.float32)
+    return x, rng.integers(0, 10, num_rows).astype("int32")
 
 
-def _resnet50(work: Work):
+def _resnet50(name: str, num_rows: int):
     rng = np.random.default_rng(0)
-    x = rng.integers(0, 256, (work.num_rows, 224, 224, 3), dtype=np.uint8)
-    if "uint8" not in work.name:
-        x = x.astype("float32") / np.float32(255)
-    return x, rng.integers(0, 1000, work.num_rows).astype("int32")
+    x = rng.integers(0, 256, (num_rows, 224, 224, 3), dtype=np.uint8)
+    if "uint8" not in name:
+        x = np.multiply(x, np.float32(1 / 255), dtype=np.float32)
+    return x, rng.integers(0, 1000, num_rows).astype("int32")
 
 
-def _gpt2(work: Work):
+def _gpt2(name: str, num_rows: int):  # noqa: ARG001
     rng = np.random.default_rng(0)
-    tokens = rng.integers(0, 50257, (work.num_rows, 1025)).astype("int32")
+    tokens = rng.integers(0, 50257, (num_rows, 1025)).astype("int32")
     return np.ascontiguousarray(tokens[:, :-1]), np.ascontiguousarray(tokens[:, 1:])
 
 
@@ -55,8 +58,8 @@ WORKS = {
     for work in (
         Work("mlp", 128, 60_000, 5, "rows"),
         Work("mlp-fed", 128, 60_000, 5, "rows", data_on_device="never"),
-        Work("resnet50", 256, 10_240, 3, "img"),
-        Work("resnet50-uint8", 256, 10_240, 3, "img"),
+        Work("resnet50", 256, 20_480, 2, "img"),
+        Work("resnet50-uint8", 256, 20_480, 2, "img"),
         Work("gpt2", 32, 1_280, 3, "tok", units_per_row=1024),
     )
 }

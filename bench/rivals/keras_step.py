@@ -13,9 +13,8 @@ def measure(work: Work, num_devices: int | None) -> float:  # noqa: ARG001
 
     from bench.keras_models import build
 
-    x, y = work.data()
     model = build(work.name)
-    batch = jax.device_put((x[: work.batch_size], y[: work.batch_size]))
+    batch = jax.device_put(work.one_batch())
     model._symbolic_build(data_batch=batch)
     state = model._get_jax_state(
         trainable_variables=True,

@@ -15,7 +15,7 @@ def measure(work: Work, num_devices: int | None) -> float:  # noqa: ARG001
 
     torch.set_float32_matmul_precision("high")
     model, optimizer, narrow = build(work.name)
-    x, y = (torch.from_numpy(part[: work.batch_size]).cuda() for part in work.data())
+    x, y = (torch.from_numpy(part).cuda() for part in work.one_batch())
     y = y.long()
     if x.ndim == 4:
         x = x.permute(0, 3, 1, 2).float().contiguous(memory_format=torch.channels_last)

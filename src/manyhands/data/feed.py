@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from manyhands.data.gather import take_rows
 from manyhands.data.order import RowOrder
 from manyhands.plan import Turn, cut_turns
 
@@ -69,6 +70,8 @@ class FeedPolicy:
     keep_on_device: bool = False
     turns_ahead: int = 0
     num_threads: int = 0
+    early_passes: int = 0
+    """So many passes are expected, each of which may begin while the one before it ends."""
 
 
 @dataclass(slots=True)
@@ -104,15 +107,19 @@ class Ahead:
         self._depth = depth
         self._waiting: deque[Future[Any]] = deque()
 
-    def next(self, upcoming: Iterator[Callable[[], Any]]) -> Any:
-        """Return the next result; StopIteration when nothing is upcoming or left."""
-        if self._pool is None:
-            return next(upcoming)()
-        while len(self._waiting) <= self._depth:
+    def start(self, upcoming: Iterator[Callable[[], Any]]) -> None:
+        """Begin on what is upcoming, as far ahead as allowed."""
+        while self._pool is not None and len(self._waiting) <= self._depth:
             work = next(upcoming, None)
             if work is None:
                 break
             self._waiting.append(self._pool.submit(_caught, work))
+
+    def next(self, upcoming: Iterator[Callable[[], Any]]) -> Any:
+        """Return the next result; StopIteration when nothing is upcoming or left."""
+        if self._pool is None:
+            return next(upcoming)()
+        self.start(upcoming)
         if not self._waiting:
             raise StopIteration
         result, error = self._waiting.popleft().result()
@@ -143,20 +150,36 @@ class ArrayFeeder:
     counts: FeedCounts = field(default_factory=FeedCounts)
     kept: Any = None
     _open: list[Ahead] = field(default_factory=list)
+    _early: ArrayFeed | None = None
+    _num_passes: int = 0
+    _early_passes: int = 0
 
     def open(self) -> ArrayFeed:
-        """Start a pass over the rows."""
-        return ArrayFeed(self)
+        """Start a pass over the rows: the one begun early, if there is one."""
+        feed, self._early = self._early or ArrayFeed(self), None
+        return feed
+
+    def open_early(self, num_steps: int) -> None:
+        """Begin the next pass while this one ends, where nobody could tell."""
+        if self._num_passes < self._early_passes:
+            self._early = ArrayFeed(self)
+            self._early.begin(num_steps)
+            self._early.start()
 
     def close(self) -> None:
         """Let go of threads and of data kept on the devices."""
+        if self._early is not None:
+            self._early.forget()
+            self._early = None
         for ahead in self._open:
             ahead.close()
         self._open.clear()
         self.kept = None
 
     def ahead(self, policy: FeedPolicy) -> Ahead:
-        """Make the threads of one epoch."""
+        """Make the threads of one pass."""
+        self._num_passes += 1
+        self._early_passes = policy.early_passes
         for ahead in self._open:
             ahead.close()
         self._open = [Ahead(policy.num_threads, policy.turns_ahead)]
@@ -181,6 +204,7 @@ class ArrayFeed:
         self._turns: Iterator[Turn] = iter(())
         self._policy: FeedPolicy | None = None
         self._ahead: Ahead | None = None
+        self._begun: list[Turn] | None = None
 
     def __iter__(self) -> ArrayFeed:
         return self
@@ -204,6 +228,9 @@ class ArrayFeed:
     def begin(self, num_steps: int | None) -> Iterator[int]:
         """Start an epoch of so many steps; give how many each turn counts."""
         assert num_steps is not None, "arrays always know how many batches they have"
+        if self._begun is not None:
+            turns, self._begun = self._begun, None
+            return (turn.num_steps for turn in turns)
         policy = self._feeder.policy()
         if policy is None:
             return repeat(1, num_steps)
@@ -214,7 +241,20 @@ class ArrayFeed:
             self._feeder.keep(policy.placer)
         turns = self._cut(num_steps, policy)
         self._turns = iter(turns)
+        self._last_cut = turns
         return (turn.num_steps for turn in turns)
+
+    def start(self) -> None:
+        """Draw the order and begin placing, before anybody asks; `begin` finds it begun."""
+        assert self._ahead is not None, "start follows begin"
+        order = self.order
+        self._begun = self._last_cut
+        self._ahead.start(self._prepare(turn, order) for turn in self._turns)
+
+    def forget(self) -> None:
+        """Undo an early start that nobody used: the order was never drawn."""
+        if self._order is not None:
+            self._order.undraw()
 
     def _cut(self, num_steps: int, policy: FeedPolicy) -> list[Turn]:
         rows = self._feeder.rows
@@ -258,17 +298,11 @@ class ArrayFeed:
 
 
 def gather(source: Rows, rows: slice | np.ndarray) -> Any:
-    """Copy rows out of arrays; `np.take` lets other threads run meanwhile."""
+    """Copy rows out of arrays."""
     arrays = source.arrays()
     if arrays is None or isinstance(rows, slice):
         return source.pick(rows)
-    return jax.tree.map(lambda part: _take(part, rows), arrays)
-
-
-def _take(part: Any, rows: np.ndarray) -> Any:
-    if isinstance(part, np.ndarray) and part.dtype != object:
-        return np.take(part, rows, axis=0, mode="clip")  # numbers are in range: no second check
-    return part[rows]
+    return jax.tree.map(lambda part: take_rows(part, rows), arrays)
 
 
 def _turns(stride: int, num_steps: int | None) -> Iterator[int]:
@@ -287,6 +321,9 @@ class StreamFeeder:
     def open(self) -> StreamFeed:
         """Start a pass."""
         return StreamFeed(self)
+
+    def open_early(self, num_steps: int) -> None:
+        """Never: asking for a batch is something the source can notice."""
 
     def close(self) -> None:
         """Let go of threads."""

@@ -7,6 +7,8 @@ rows in the same order.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -18,7 +20,14 @@ class RowOrder:
         self.batch_size = batch_size
         self.num_batches = -(-num_rows // batch_size)
         self.num_full = num_rows // batch_size
+        self._before = np.random.get_state(legacy=False)
         self._order = self._draw(shuffle)
+        self._after = np.random.get_state(legacy=False)
+
+    def undraw(self) -> None:
+        """Give the drawn numbers back to NumPy's generator, unless others have drawn since."""
+        if _same(np.random.get_state(legacy=False), self._after):
+            np.random.set_state(self._before)
 
     def _draw(self, shuffle: bool | str) -> np.ndarray | None:
         if shuffle == "batch":
@@ -43,3 +52,8 @@ class RowOrder:
         rows = self.rows(batches)
         flat = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         return flat.reshape(len(batches), -1)
+
+
+def _same(one: Any, other: Any) -> bool:
+    here, there = one["state"], other["state"]
+    return here["pos"] == there["pos"] and np.array_equal(here["key"], there["key"])

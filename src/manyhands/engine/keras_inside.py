@@ -66,6 +66,10 @@ class Feeder(Protocol):
         """Start a pass."""
         ...
 
+    def open_early(self, num_steps: int) -> None:
+        """Begin the next pass ahead of time, if that changes nothing."""
+        ...
+
 
 class Driver(Protocol):
     """What runs the models of a strategy."""
@@ -114,10 +118,31 @@ def get_state(model: Any, role: Role) -> State:
     return tuple([v.value for v in _variables(model, part)] for part in STATE_PARTS[role])
 
 
-def hold_state(model: Any, role: Role, state: State) -> None:
+class Part:
+    """One list of a state, in a shape that Keras does not look into.
+
+    Keras tracks every list and dict that is set on a model, element by element, and its loops set
+    the state after each step.
+    """
+
+    __slots__ = ("arrays",)
+
+    def __init__(self, arrays: list[Any]) -> None:
+        self.arrays = arrays
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+
+def hold_state(model: Any, role: Role, state: State) -> tuple[Part, ...]:
     """Make this the model's latest state, which `release_state` writes to the variables."""
-    model._jax_state = dict(zip(STATE_PARTS[role], state, strict=True))
-    model._jax_state_synced = False
+    parts = tuple(Part(arrays) for arrays in state)
+    object.__setattr__(model, "_jax_state", dict(zip(STATE_PARTS[role], parts, strict=True)))
+    object.__setattr__(model, "_jax_state_synced", False)
+    return parts
 
 
 def release_state(model: Any) -> None:
@@ -258,7 +283,7 @@ class FeedEpochIterator(JAXEpochIterator):
         self.data_adapter.on_epoch_begin()
         num_steps = self.steps_per_epoch or self._num_batches
         if not num_steps or self._current_iterator is None or self.steps_per_epoch is None:
-            self._current_iterator = self._get_iterator()
+            self._current_iterator = self._feeder.open()
             self._steps_seen = 0
         step = 0
         for launched in self._current_iterator.begin(num_steps):
@@ -270,8 +295,11 @@ class FeedEpochIterator(JAXEpochIterator):
             yield step, step + launched - 1, self._current_iterator
             step += launched
         if self._num_batches and self._steps_seen >= self._num_batches:
-            self._current_iterator = self._get_iterator()
             self._steps_seen = 0
+            if self.steps_per_epoch is None:
+                self._feeder.open_early(self._num_batches)
+            else:
+                self._current_iterator = self._feeder.open()
         self.data_adapter.on_epoch_end()
 
 
@@ -386,6 +414,7 @@ __all__ = [
     "Feed",
     "FeedEpochIterator",
     "Feeder",
+    "Part",
     "array_rows",
     "bind",
     "check_rows",

@@ -28,8 +28,10 @@ from manyhands.engine.batch import (
     pad_rows,
     rebuild,
 )
+from manyhands.engine.cost import count_flops
 from manyhands.engine.placement import Placement
 from manyhands.engine.program import Logs, Memory, State, Step
+from manyhands.engine.upload import upload
 
 Gives = Literal["logs", "rows"]
 
@@ -67,7 +69,7 @@ class SpmdProgram:
         parts, structure = jax.tree.flatten(state)
         parts = _unshared(parts)
         wanted = self._placement.whole
-        astray = [i for i, part in enumerate(parts) if getattr(part, "sharding", None) != wanted]
+        astray = [i for i, part in enumerate(parts) if not _is_at(part, wanted)]
         if astray:
             for i, part in zip(
                 astray, jax.device_put([parts[i] for i in astray], wanted), strict=True
@@ -88,7 +90,7 @@ class SpmdProgram:
 
     def place_data(self, data: Arrays) -> Arrays:
         """Copy a data set to every device."""
-        return jax.device_put(data, self._placement.whole)
+        return upload(data, self._placement.whole)
 
     def place_picks(self, data: Arrays, rows: np.ndarray) -> Picks:
         """Split row numbers over the devices."""
@@ -193,10 +195,8 @@ class SpmdProgram:
             for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True)
         ]
         state = jax.tree.map(self._whole_spec, state)
-        cost = self._one.lower(state, rebuild(arrays, specs), layout).cost_analysis()
-        if isinstance(cost, list):
-            cost = cost[0] if cost else None
-        return None if not cost else cost.get("flops")
+        traced = self._one.trace(state, rebuild(arrays, specs), layout)
+        return count_flops(traced.jaxpr)
 
     def _whole_spec(self, part: jax.Array) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(
@@ -220,6 +220,11 @@ class SpmdProgram:
             if analysis is not None
         ]
         return max(sizes, key=lambda memory: memory.peak_bytes, default=None)
+
+
+def _is_at(part: Any, wanted: Any) -> bool:
+    sharding = getattr(part, "sharding", None)
+    return sharding is wanted or (sharding == wanted and part.committed)
 
 
 def _unshared(parts: list[Any]) -> list[Any]:

@@ -24,6 +24,8 @@ class Call:
     watched: bool
     """Somebody looks between single batches: one launch each, and the weights are up to date."""
     only_keras_callbacks: bool
+    num_epochs: int = 0
+    """Passes that training will make over its data, as far as one can tell; 0 for the rest."""
     within: Call | None = None
     feeders: list[Any] = field(default_factory=list)
 
@@ -39,6 +41,11 @@ class Call:
             only_keras_callbacks=all(
                 keras_inside.is_from_keras(callback)
                 for callback in keras_inside.user_callbacks(callbacks)
+            ),
+            num_epochs=(
+                arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
+                if arguments["called"] == "fit"
+                else 0
             ),
         )
 

@@ -123,6 +123,7 @@ class PlacementDriver:
             keep_on_device=keep,
             turns_ahead=1 if on_host else 3,
             num_threads=(0 if keep else 1) if on_host else 4,
+            early_passes=call.num_epochs if call.only_keras_callbacks else 0,
         )
 
     def _free_stride(

@@ -28,6 +28,7 @@ class StepFunction:
         self._role: Role = role
         self._launches_ahead = launches_ahead
         self._running: deque[Any] = deque()
+        self._held: Any = None
         self._state: Any = None
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
@@ -35,18 +36,17 @@ class StepFunction:
         work = self._work(iterator)
         given = []
         with interrupts.held():
-            if state is not self._state:
-                state = self.program.place_state(state)
+            if state is not self._held:
+                self._state = self.program.place_state(tuple(list(part) for part in state))
             for batches in work:
-                logs, state = self.program.many(state, batches)
-                keras_inside.hold_state(self._model, self._role, state)
+                logs, self._state = self.program.many(self._state, batches)
+                self._held = keras_inside.hold_state(self._model, self._role, self._state)
                 given.append(logs)
-        self._state = state
         self._pace(given[-1])
         call = calls.current(self._model)
         if call is not None and call.watched:
             keras_inside.release_state(self._model)
-        return self._joined(given), state
+        return self._joined(given), self._held
 
     def _work(self, iterator: Iterator[Any]) -> list[Any]:
         if isinstance(iterator, ArrayFeed | StreamFeed):
