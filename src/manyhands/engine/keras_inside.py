@@ -248,15 +248,18 @@ def user_callbacks(callbacks: Any) -> list[Any]:
 
 
 def _sleeps_between_epochs(callback: Any) -> bool:
-    """Whether a callback of Keras has batch hooks that do nothing as it is configured."""
+    """Whether a callback's batch hooks are content with a call a launch, or do nothing at all."""
+    if getattr(callback, "counts_launches", False):
+        return True
     saves = (keras.callbacks.ModelCheckpoint, keras.callbacks.BackupAndRestore)
     return type(callback) in saves and getattr(callback, "save_freq", None) == "epoch"
 
 
 def is_from_keras(callback: Any) -> bool:
-    """Whether a callback is one of Keras' own, unchanged, that runs nobody else's code."""
+    """Whether a callback is Keras' or ours, unchanged, and so leaves the data alone."""
     kind = type(callback)
-    return kind.__module__.startswith("keras.") and kind is not keras.callbacks.LambdaCallback
+    known = kind.__module__.startswith(("keras.", "manyhands."))
+    return known and kind is not keras.callbacks.LambdaCallback
 
 
 # Keras' epoch iterator, with a feed

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
-from manyhands.devices.resolve import JaxDevice
+from manyhands.devices.choose import JaxDevice
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import jax
 import keras
 
 from manyhands.devices import DeviceLike, resolve
-from manyhands.devices.resolve import JaxDevice, name_of
+from manyhands.devices.choose import JaxDevice, name_of
 from manyhands.engine import Placement, keras_inside
 from manyhands.errors import BackendError, ScopeError, explain
 from manyhands.training import PlacementDriver

@@ -13,8 +13,8 @@ from typing import Any
 import jax
 
 from manyhands import config
-from manyhands.data import ArrayFeeder, FeedPolicy, StreamFeeder
-from manyhands.devices.table import host_memory
+from manyhands.data import ArrayFeeder, FeedCounts, FeedPolicy, StreamFeeder
+from manyhands.devices.inventory import host_memory
 from manyhands.engine import (
     EagerProgram,
     Placement,
@@ -34,6 +34,14 @@ _KEPT_FRACTION = 0.1
 """Data may take this part of what is free on a device."""
 _STACK_BYTES = 64 * 2**20
 """Rows of several steps travel together up to this size."""
+
+
+_COUNTS = "_manyhands_counts"
+
+
+def feed_counts(model: Any) -> FeedCounts | None:
+    """What the last call of fit, evaluate or predict on a model has fed so far."""
+    return getattr(model, _COUNTS, None)
 
 
 class PlacementDriver:
@@ -74,7 +82,8 @@ class PlacementDriver:
         call = calls.current(model)
         if call is not None:
             call.feeders.append(feeder)
-        object.__setattr__(model, "_manyhands_counts", feeder.counts)
+        if call is None or call.within is None:  # validation inside `fit` does not count as it
+            object.__setattr__(model, _COUNTS, feeder.counts)
         return feeder
 
     @contextmanager

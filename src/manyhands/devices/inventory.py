@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from manyhands import config
 from manyhands.devices import nvml
-from manyhands.devices.resolve import JaxDevice, local_devices, name_of
+from manyhands.devices.choose import JaxDevice, local_devices, name_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
