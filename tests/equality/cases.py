@@ -71,11 +71,11 @@ def cnn():
     model = keras.Sequential(
         [
             keras.Input((8, 8, 3)),
-            layers.Conv2D(4, 3, padding="same"),
+            layers.Conv2D(4, 3, padding="same", use_bias=False),
             layers.BatchNormalization(),
             layers.ReLU(),
             layers.MaxPooling2D(),
-            layers.DepthwiseConv2D(3),
+            layers.DepthwiseConv2D(3, use_bias=False),
             layers.BatchNormalization(),
             layers.GlobalAveragePooling2D(),
             layers.Dense(4, activation="softmax"),

@@ -23,6 +23,7 @@ from keras.src.backend.jax.trainer import JAXEpochIterator, JAXTrainer
 from keras.src.callbacks.callback_list import CallbackList
 from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+from keras.src.trainers.trainer import Trainer
 from keras.src.utils import is_default
 
 from manyhands.engine.lift import STATE_PARTS, Role
@@ -342,14 +343,14 @@ def _wrap_init(on_new_model: Callable[[Any], None]) -> None:
 
 
 def _wrap_compile(on_other_model: Callable[[Any, str], None]) -> None:
-    original = JAXTrainer.compile
+    original = Trainer.compile
 
     @functools.wraps(original)
     def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
         on_other_model(self, "compile")
         return original(self, *args, **kwargs)
 
-    JAXTrainer.compile = compile
+    Trainer.compile = compile  # where it is defined: Keras asks whether a model overrides it
 
 
 def _wrap_state() -> None:

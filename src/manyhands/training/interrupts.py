@@ -2,6 +2,8 @@
 
 In: SIGINT while a step is being launched.  Out: KeyboardInterrupt right after it, when the new
 state is held.  Outside a launch Ctrl-C acts at once; pressed twice, it acts at once anywhere.
+An interrupt that strikes inside a destructor or a weak reference's callback is dropped by Python:
+so the next launch asks whether there was one.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ class Interrupts:
     def __init__(self) -> None:
         self._holding = False
         self._pending = False
+        self._raised = False
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -31,6 +34,7 @@ class Interrupts:
         ):
             yield
             return
+        self._pending = self._raised = False
         signal.signal(signal.SIGINT, self._on_signal)
         try:
             yield
@@ -40,20 +44,21 @@ class Interrupts:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Let nothing interrupt this."""
+        if self._raised:
+            raise KeyboardInterrupt
         self._holding = True
         try:
             yield
         finally:
             self._holding = False
             if self._pending:
-                self._pending = False
                 raise KeyboardInterrupt
 
     def _on_signal(self, number: int, frame: FrameType | None) -> Any:
         if self._holding and not self._pending:
             self._pending = True
             return
-        self._pending = False
+        self._raised = True
         signal.default_int_handler(number, frame)
 
 
