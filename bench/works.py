@@ -58,8 +58,8 @@ WORKS = {
     for work in (
         Work("mlp", 128, 60_000, 5, "rows"),
         Work("mlp-fed", 128, 60_000, 5, "rows", data_on_device="never"),
-        Work("resnet50", 256, 20_480, 2, "img"),
-        Work("resnet50-uint8", 256, 20_480, 2, "img"),
+        Work("resnet50", 256, 15_360, 3, "img"),
+        Work("resnet50-uint8", 256, 15_360, 3, "img"),
         Work("gpt2", 32, 1_280, 3, "tok", units_per_row=1024),
     )
 }
