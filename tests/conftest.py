@@ -18,6 +18,7 @@ CACHE = Path(__file__).parents[1] / ".cache" / "xla"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    jax.config.update("jax_default_device", jax.devices("cpu")[0])  # also where there is a GPU
     CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
     jax.config.update("jax_compilation_cache_dir", str(CACHE))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -33,9 +33,9 @@ def test_an_order_can_be_given_back_unless_others_have_drawn():
     np.random.seed(5)
     wanted = np.random.random()
     np.random.seed(5)
-    RowOrder(100, 10, True).undraw()
+    RowOrder(100, 10, True, undoable=True).undraw()
     assert np.random.random() == wanted
-    order = RowOrder(100, 10, True)
+    order = RowOrder(100, 10, True, undoable=True)
     after = np.random.random()
     order.undraw()
     assert np.random.random() != after

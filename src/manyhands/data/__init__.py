@@ -1,6 +1,17 @@
 """Rows: in which order they come, and how they get to the devices without being waited for."""
 
-from manyhands.data.feed import ArrayFeeder, FeedCounts, FeedPolicy, Placer, StreamFeeder
+from manyhands.data.array_feed import ArrayFeed, ArrayFeeder
+from manyhands.data.feed import FeedCounts, FeedPolicy, Placer
 from manyhands.data.order import RowOrder
+from manyhands.data.stream_feed import StreamFeed, StreamFeeder
 
-__all__ = ["ArrayFeeder", "FeedCounts", "FeedPolicy", "Placer", "RowOrder", "StreamFeeder"]
+__all__ = [
+    "ArrayFeed",
+    "ArrayFeeder",
+    "FeedCounts",
+    "FeedPolicy",
+    "Placer",
+    "RowOrder",
+    "StreamFeed",
+    "StreamFeeder",
+]

@@ -15,18 +15,20 @@ import numpy as np
 class RowOrder:
     """One pass over the rows."""
 
-    def __init__(self, num_rows: int, batch_size: int, shuffle: bool | str) -> None:
+    def __init__(
+        self, num_rows: int, batch_size: int, shuffle: bool | str, *, undoable: bool = False
+    ) -> None:
         self.num_rows = num_rows
         self.batch_size = batch_size
         self.num_batches = -(-num_rows // batch_size)
         self.num_full = num_rows // batch_size
-        self._before = np.random.get_state(legacy=False)
+        self._before = np.random.get_state(legacy=False) if undoable and shuffle else None
         self._order = self._draw(shuffle)
-        self._after = np.random.get_state(legacy=False)
+        self._after = np.random.get_state(legacy=False) if self._before else None
 
     def undraw(self) -> None:
         """Give the drawn numbers back to NumPy's generator, unless others have drawn since."""
-        if _same(np.random.get_state(legacy=False), self._after):
+        if self._before and _same(np.random.get_state(legacy=False), self._after):
             np.random.set_state(self._before)
 
     def _draw(self, shuffle: bool | str) -> np.ndarray | None:

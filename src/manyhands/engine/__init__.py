@@ -1,6 +1,6 @@
 """How a step runs: Keras models lifted to pure functions, and the engines that run those."""
 
-from manyhands.engine.batch import Batch, Picks, RowLayout, Stack, layout_of
+from manyhands.engine.batch import Batch, Picks, RowLayout, Stack, layout_of, spec_of
 from manyhands.engine.eager import EagerProgram
 from manyhands.engine.lift import Role, lift
 from manyhands.engine.placement import Placement
@@ -21,4 +21,5 @@ __all__ = [
     "Step",
     "layout_of",
     "lift",
+    "spec_of",
 ]

@@ -109,3 +109,14 @@ def pad_rows(part: Any, padded_rows: int, dim: int = 0) -> Any:
     width = [(0, 0)] * part.ndim
     width[dim] = (0, missing)
     return (jax.numpy if isinstance(part, jax.Array) else np).pad(part, width)
+
+
+_NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+
+
+def spec_of(part: Any, *, num_rows: int) -> jax.ShapeDtypeStruct:
+    """Describe so many rows of an array as they will be on a device."""
+    dtype = str(part.dtype)
+    if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+        dtype = _NARROWED.get(dtype, dtype)
+    return jax.ShapeDtypeStruct((num_rows, *part.shape[1:]), dtype)

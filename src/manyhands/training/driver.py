@@ -23,6 +23,7 @@ from manyhands.engine import (
     keras_inside,
     layout_of,
     lift,
+    spec_of,
 )
 from manyhands.plan import steps_per_launch
 from manyhands.training import call as calls
@@ -146,12 +147,7 @@ class PlacementDriver:
         wanted = config.settings().steps_per_dispatch
         if wanted is not None:
             return min(wanted, num_full)
-        batch = jax.tree.map(
-            lambda part: jax.ShapeDtypeStruct(
-                (size, *part.shape[1:]), jax.dtypes.canonicalize_dtype(part.dtype)
-            ),
-            arrays,
-        )
+        batch = jax.tree.map(lambda part: spec_of(part, num_rows=size), arrays)
         layout = layout_of(batch, self.placement.num_replicas)
         key = (layout, num_full)
         if key not in function.steps_per_launch:

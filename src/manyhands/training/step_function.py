@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from manyhands.data.feed import ArrayFeed, StreamFeed
+from manyhands.data import ArrayFeed, StreamFeed
 from manyhands.engine import Program, Role, keras_inside
 from manyhands.training import call as calls
 from manyhands.training.interrupts import interrupts

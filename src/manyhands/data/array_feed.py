@@ -1,0 +1,204 @@
+"""Feed arrays: rows by number, from the host or from data kept on the devices.
+
+In: arrays cut into batches, and a policy.  Out: the placed rows of each turn, in order.
+It knows its rows, so it gathers them on several threads, gives many steps at once, and can begin
+the next pass while this one ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from manyhands.data.feed import Ahead, FeedCounts, FeedPolicy, Placer, PolicyMaker
+from manyhands.data.gather import take_rows
+from manyhands.data.order import RowOrder
+from manyhands.plan import Turn, cut_turns
+
+
+class Rows(Protocol):
+    """Arrays that are cut into batches."""
+
+    num_rows: int
+    batch_size: int
+    shuffle: bool | str
+
+    def arrays(self) -> Any | None:
+        """All rows as plain arrays; None where they are something else."""
+        ...
+
+    def pick(self, rows: Any) -> Any:
+        """A batch of these rows."""
+        ...
+
+
+@dataclass
+class ArrayFeeder:
+    """Feeds arrays: a new order of rows each pass, the same arrays on the devices."""
+
+    rows: Rows
+    policy: PolicyMaker
+    counts: FeedCounts = field(default_factory=FeedCounts)
+    kept: Any = None
+    _open: list[Ahead] = field(default_factory=list)
+    _early: ArrayFeed | None = None
+    _num_passes: int = 0
+    _early_passes: int = 0
+
+    def open(self) -> ArrayFeed:
+        """Start a pass over the rows: the one begun early, if there is one."""
+        feed, self._early = self._early or ArrayFeed(self), None
+        return feed
+
+    def open_early(self, num_steps: int) -> None:
+        """Begin the next pass while this one ends, where nobody could tell."""
+        if self._num_passes < self._early_passes:
+            self._early = ArrayFeed(self)
+            self._early.begin(num_steps)
+            self._early.start()
+
+    def close(self) -> None:
+        """Let go of threads and of data kept on the devices."""
+        if self._early is not None:
+            self._early.forget()
+            self._early = None
+        for ahead in self._open:
+            ahead.close()
+        self._open.clear()
+        self.kept = None
+
+    def ahead(self, policy: FeedPolicy) -> Ahead:
+        """Make the threads of one pass."""
+        self._num_passes += 1
+        self._early_passes = policy.early_passes
+        for ahead in self._open:
+            ahead.close()
+        self._open = [Ahead(policy.num_threads, policy.turns_ahead)]
+        return self._open[0]
+
+    def keep(self, placer: Placer) -> None:
+        """Put the data on the devices, the first time."""
+        if self.kept is None:
+            self.kept = placer.place_data(self.rows.arrays())
+            self.counts.kept_on_device_bytes = sum(
+                part.nbytes for part in jax.tree.leaves(self.kept)
+            )
+
+
+class ArrayFeed:
+    """One pass over arrays."""
+
+    def __init__(self, feeder: ArrayFeeder) -> None:
+        self._feeder = feeder
+        self._order: RowOrder | None = None
+        self._position = 0
+        self._turns: Iterator[Turn] = iter(())
+        self._policy: FeedPolicy | None = None
+        self._ahead: Ahead | None = None
+        self._begun: list[Turn] | None = None
+
+    def __iter__(self) -> ArrayFeed:
+        return self
+
+    def __next__(self) -> Any:
+        order = self.order
+        if self._position >= order.num_batches:
+            raise StopIteration
+        batch = range(self._position, self._position + 1)
+        self._position += 1
+        return self._feeder.rows.pick(order.rows(batch))
+
+    @property
+    def order(self) -> RowOrder:
+        """This pass' order of rows, drawn when the first batch is asked for."""
+        return self._order or self._draw()
+
+    def _draw(self, *, undoable: bool = False) -> RowOrder:
+        rows = self._feeder.rows
+        self._order = RowOrder(rows.num_rows, rows.batch_size, rows.shuffle, undoable=undoable)
+        return self._order
+
+    def begin(self, num_steps: int | None) -> Iterator[int]:
+        """Start an epoch of so many steps; give how many each turn counts."""
+        assert num_steps is not None, "arrays always know how many batches they have"
+        if self._begun is not None:
+            turns, self._begun = self._begun, None
+            return (turn.num_steps for turn in turns)
+        policy = self._feeder.policy()
+        if policy is None:
+            return repeat(1, num_steps)
+        if self._ahead is None or policy != self._policy:
+            self._ahead = self._feeder.ahead(policy)
+        self._policy = policy
+        if policy.keep_on_device:
+            self._feeder.keep(policy.placer)
+        turns = self._cut(num_steps, policy)
+        self._turns = iter(turns)
+        self._last_cut = turns
+        return (turn.num_steps for turn in turns)
+
+    def start(self) -> None:
+        """Draw the order and begin placing, before anybody asks; `begin` finds it begun."""
+        assert self._ahead is not None, "start follows begin"
+        order = self._draw(undoable=True)
+        self._begun = self._last_cut
+        self._ahead.start(self._prepare(turn, order) for turn in self._turns)
+
+    def forget(self) -> None:
+        """Undo an early start that nobody used: the order was never drawn."""
+        if self._order is not None:
+            self._order.undraw()
+
+    def _cut(self, num_steps: int, policy: FeedPolicy) -> list[Turn]:
+        rows = self._feeder.rows
+        return cut_turns(
+            first=self._position,
+            num_steps=num_steps,
+            num_batches=-(-rows.num_rows // rows.batch_size),
+            num_full=rows.num_rows // rows.batch_size,
+            stride=policy.steps_per_turn,
+            fixed=policy.fixed_turns,
+        )
+
+    def take(self) -> list[Any]:
+        """Give the placed work of the next turn."""
+        assert self._ahead is not None, "take follows begin"
+        order = self.order  # drawn here, on the caller's thread
+        began_s = time.perf_counter()
+        turn, work = self._ahead.next(self._prepare(turn, order) for turn in self._turns)
+        if not work:
+            raise StopIteration
+        self._feeder.counts.add(work, time.perf_counter() - began_s)
+        self._position = turn.launches[-1].stop
+        return work
+
+    def _prepare(self, turn: Turn, order: RowOrder) -> Callable[[], tuple[Turn, list[Any]]]:
+        return lambda: (turn, [self._place(batches, order) for batches in turn.launches])
+
+    def _place(self, batches: range, order: RowOrder) -> Any:
+        assert self._policy is not None
+        placer = self._policy.placer
+        if self._policy.keep_on_device:
+            return placer.place_picks(self._feeder.kept, order.numbers(batches))
+        rows = order.rows(batches)
+        if len(batches) == 1:
+            return placer.place_batch(gather(self._feeder.rows, rows))
+        stacked = jax.tree.map(
+            lambda part: part.reshape(len(batches), -1, *part.shape[1:]),
+            gather(self._feeder.rows, rows),
+        )
+        return placer.place_stack(stacked, len(batches))
+
+
+def gather(source: Rows, rows: slice | np.ndarray) -> Any:
+    """Copy rows out of arrays."""
+    arrays = source.arrays()
+    if arrays is None or isinstance(rows, slice):
+        return source.pick(rows)
+    return jax.tree.map(lambda part: take_rows(part, rows), arrays)
