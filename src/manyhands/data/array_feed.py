@@ -18,7 +18,7 @@ import numpy as np
 
 from manyhands.data.feed import Ahead, FeedCounts, FeedPolicy, Placer, PolicyMaker
 from manyhands.data.gather import take_rows
-from manyhands.data.order import RowOrder
+from manyhands.data.order import RowOrder, numbered
 from manyhands.plan import Turn, cut_turns
 
 
@@ -37,6 +37,10 @@ class Rows(Protocol):
         """A batch of these rows."""
         ...
 
+    def refresh(self) -> None:
+        """Look at the arrays again: somebody may have changed them."""
+        ...
+
 
 @dataclass
 class ArrayFeeder:
@@ -53,12 +57,16 @@ class ArrayFeeder:
 
     def open(self) -> ArrayFeed:
         """Start a pass over the rows: the one begun early, if there is one."""
-        feed, self._early = self._early or ArrayFeed(self), None
+        feed, self._early = self._early, None
+        if feed is None:
+            if self.kept is None:
+                self.rows.refresh()
+            feed = ArrayFeed(self)
         return feed
 
     def open_early(self, num_steps: int) -> None:
         """Begin the next pass while this one ends, where nobody could tell."""
-        if self._num_passes < self._early_passes:
+        if self._num_passes < self._early_passes and self.rows.shuffle != "batch":
             self._early = ArrayFeed(self)
             self._early.begin(num_steps)
             self._early.start()
@@ -102,6 +110,7 @@ class ArrayFeed:
         self._policy: FeedPolicy | None = None
         self._ahead: Ahead | None = None
         self._begun: list[Turn] | None = None
+        self._last_cut: list[Turn] = []
 
     def __iter__(self) -> ArrayFeed:
         return self
@@ -113,6 +122,11 @@ class ArrayFeed:
         batch = range(self._position, self._position + 1)
         self._position += 1
         return self._feeder.rows.pick(order.rows(batch))
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is work to take; otherwise `next` gives host batches."""
+        return self._ahead is not None
 
     @property
     def order(self) -> RowOrder:
@@ -179,21 +193,23 @@ class ArrayFeed:
         return work
 
     def _prepare(self, turn: Turn, order: RowOrder) -> Callable[[], tuple[Turn, list[Any]]]:
-        return lambda: (turn, [self._place(batches, order) for batches in turn.launches])
+        drawn = [(len(launch), order.rows(launch)) for launch in turn.launches]  # on this thread
+        return lambda: (turn, [self._place(count, rows) for count, rows in drawn])
 
-    def _place(self, batches: range, order: RowOrder) -> Any:
+    def _place(self, num_batches: int, rows: slice | np.ndarray) -> Any:
         assert self._policy is not None
         placer = self._policy.placer
         if self._policy.keep_on_device:
-            return placer.place_picks(self._feeder.kept, order.numbers(batches))
-        rows = order.rows(batches)
-        if len(batches) == 1:
-            return placer.place_batch(gather(self._feeder.rows, rows))
-        stacked = jax.tree.map(
-            lambda part: part.reshape(len(batches), -1, *part.shape[1:]),
-            gather(self._feeder.rows, rows),
+            return placer.place_picks(self._feeder.kept, numbered(rows, num_batches))
+        batch = gather(self._feeder.rows, rows)
+        if num_batches == 1:
+            return placer.place_batch(batch)
+        return placer.place_stack(
+            jax.tree.map(
+                lambda p: p.reshape(num_batches, len(p) // num_batches, *p.shape[1:]), batch
+            ),
+            num_batches,
         )
-        return placer.place_stack(stacked, len(batches))
 
 
 def gather(source: Rows, rows: slice | np.ndarray) -> Any:

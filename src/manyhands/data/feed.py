@@ -6,6 +6,7 @@ Neither casts, drops or repeats a row.
 
 from __future__ import annotations
 
+import contextvars
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -88,7 +89,8 @@ class Ahead:
             work = next(upcoming, None)
             if work is None:
                 break
-            self._waiting.append(self._pool.submit(_caught, work))
+            context = contextvars.copy_context()  # a user's generator may look at its own
+            self._waiting.append(self._pool.submit(context.run, _caught, work))
 
     def next(self, upcoming: Iterator[Callable[[], Any]]) -> Any:
         """Return the next result; StopIteration when nothing is upcoming or left."""

@@ -1,8 +1,9 @@
 """In which order the rows of arrays are read, batch by batch.
 
 In: how many rows, the batch size, the kind of shuffling.  Out: row numbers of any batches.
-Draws from NumPy's global generator exactly as Keras does, so that a seeded program reads the same
-rows in the same order.
+Draws from NumPy's global generator as Keras does, so that a seeded program reads the same rows in
+the same order: a whole pass when its first batch is asked for, or each batch's own order when that
+batch is (`shuffle="batch"`).
 """
 
 from __future__ import annotations
@@ -22,40 +23,40 @@ class RowOrder:
         self.batch_size = batch_size
         self.num_batches = -(-num_rows // batch_size)
         self.num_full = num_rows // batch_size
-        self._before = np.random.get_state(legacy=False) if undoable and shuffle else None
-        self._order = self._draw(shuffle)
-        self._after = np.random.get_state(legacy=False) if self._before else None
+        self._by_batch = shuffle == "batch"
+        self._before = np.random.get_state(legacy=False) if undoable else None
+        self._order = np.random.permutation(num_rows) if shuffle and not self._by_batch else None
+        self._after = np.random.get_state(legacy=False) if undoable else None
+
+    def rows(self, batches: range) -> slice | np.ndarray:
+        """Row numbers of these batches, end to end; a slice where they are in order."""
+        if self._by_batch:
+            return np.concatenate([self._drawn(batch) for batch in batches])
+        start, stop = self._span(batches)
+        return slice(start, stop) if self._order is None else self._order[start:stop]
+
+    def _drawn(self, batch: int) -> np.ndarray:
+        start, stop = self._span(range(batch, batch + 1))
+        return np.random.permutation(stop - start) + start
+
+    def _span(self, batches: range) -> tuple[int, int]:
+        stop = min(batches.stop * self.batch_size, self.num_rows)
+        return batches.start * self.batch_size, stop
 
     def undraw(self) -> None:
         """Give the drawn numbers back to NumPy's generator, unless others have drawn since."""
         if self._before and _same(np.random.get_state(legacy=False), self._after):
             np.random.set_state(self._before)
 
-    def _draw(self, shuffle: bool | str) -> np.ndarray | None:
-        if shuffle == "batch":
-            starts = range(0, self.num_rows, self.batch_size)
-            stops = [min(start + self.batch_size, self.num_rows) for start in starts]
-            return np.concatenate(
-                [
-                    np.random.permutation(stop - start) + start
-                    for start, stop in zip(starts, stops, strict=True)
-                ]
-            )
-        return np.random.permutation(self.num_rows) if shuffle else None
 
-    def rows(self, batches: range) -> slice | np.ndarray:
-        """Row numbers of these batches, end to end; a slice where they are in order."""
-        start = batches.start * self.batch_size
-        stop = min(batches.stop * self.batch_size, self.num_rows)
-        return slice(start, stop) if self._order is None else self._order[start:stop]
-
-    def numbers(self, batches: range) -> np.ndarray:
-        """The same as one line of row numbers a batch."""
-        rows = self.rows(batches)
-        flat = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        return flat.reshape(len(batches), -1)
+def numbered(rows: slice | np.ndarray, num_batches: int) -> np.ndarray:
+    """Lay rows out as one line of row numbers a batch."""
+    flat = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+    return flat.reshape(num_batches, len(flat) // num_batches)
 
 
 def _same(one: Any, other: Any) -> bool:
-    here, there = one["state"], other["state"]
-    return here["pos"] == there["pos"] and np.array_equal(here["key"], there["key"])
+    """Compare generator states of any kind: nested dicts of numbers and arrays."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    return bool(np.all(np.asarray(one) == np.asarray(other)))

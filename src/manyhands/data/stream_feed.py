@@ -43,8 +43,9 @@ class StreamFeeder:
 
     def ahead(self, policy: FeedPolicy) -> Ahead:
         """Make the thread of one pass: one, since an iterator is asked one thing at a time."""
-        self._open.append(Ahead(min(1, policy.num_threads), policy.turns_ahead))
-        return self._open[-1]
+        self.close()
+        self._open = [Ahead(min(1, policy.num_threads), policy.turns_ahead)]
+        return self._open[0]
 
 
 class StreamFeed:
@@ -64,6 +65,11 @@ class StreamFeed:
         if self._source is None:
             self._source = iter(self._feeder.batches())
         return next(self._source)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is work to take; otherwise `next` gives host batches."""
+        return self._ahead is not None
 
     def begin(self, num_steps: int | None) -> Iterator[int]:
         """Start an epoch; with no number of steps, until the source ends."""

@@ -138,6 +138,19 @@ class Part:
         return len(self.arrays)
 
 
+def unshared(model: Any, role: Role, state: Any) -> State:
+    """Copy what the optimizer also holds: a step uses its state up, not the optimizer's.
+
+    After an EMA overwrite the weights and their averages are the same arrays.
+    """
+    if role == "train" or getattr(model, "optimizer", None) is None:
+        return tuple(list(part) for part in state)
+    others = {id(variable._value) for variable in model.optimizer.variables}
+    return tuple(
+        [array.copy() if id(array) in others else array for array in part] for part in state
+    )
+
+
 def hold_state(model: Any, role: Role, state: State) -> tuple[Part, ...]:
     """Make this the model's latest state, which `release_state` writes to the variables."""
     parts = tuple(Part(arrays) for arrays in state)
@@ -153,7 +166,10 @@ def release_state(model: Any) -> None:
         return
     for part, values in held.items():
         for variable, value in zip(_variables(model, part), values, strict=True):
-            variable._value = value
+            if value.dtype == variable.dtype and value.shape == variable.shape:
+                variable._value = value
+            else:
+                variable.assign(value)  # casts, or says what does not fit
     model._jax_state_synced = True
 
 
@@ -176,7 +192,12 @@ class ArrayRows:
         self.num_rows: int = adapter._num_samples
         self.batch_size: int = adapter._batch_size
         self.shuffle: bool | str = adapter._shuffle
-        self._sliceable = array_slicing.convert_to_sliceable(adapter._inputs, target_backend="jax")
+        self._inputs = adapter._inputs
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the arrays again, as Keras does at the start of each pass."""
+        self._sliceable = array_slicing.convert_to_sliceable(self._inputs, target_backend="jax")
         self._arrays = self._plain()
 
     def arrays(self) -> Any | None:
@@ -207,12 +228,7 @@ def array_rows(adapter: Any) -> ArrayRows | None:
     return ArrayRows(adapter) if type(adapter) is ArrayDataAdapter else None
 
 
-def size_in_batches(adapter: Any) -> int | None:
-    """How many batches an adapter has; None if it does not know."""
-    return adapter.num_batches
-
-
-def check_rows(x: Any, y: Any, sample_weight: Any) -> list[tuple[str, int]]:
+def rows_given(x: Any, y: Any, sample_weight: Any) -> list[tuple[str, int]]:
     """List the number of rows of each array given; empty for data that is not arrays."""
     given = {"x": x, "y": y, "sample_weight": sample_weight}
     sizes = []
@@ -256,11 +272,43 @@ def _sleeps_between_epochs(callback: Any) -> bool:
     return type(callback) in saves and getattr(callback, "save_freq", None) == "epoch"
 
 
-def is_from_keras(callback: Any) -> bool:
-    """Whether a callback is Keras' or ours, unchanged, and so leaves the data alone."""
-    kind = type(callback)
-    known = kind.__module__.startswith(("keras.", "manyhands."))
-    return known and kind is not keras.callbacks.LambdaCallback
+_QUIET_CALLBACKS = (
+    keras.callbacks.BackupAndRestore,
+    keras.callbacks.CSVLogger,
+    keras.callbacks.EarlyStopping,
+    keras.callbacks.ModelCheckpoint,
+    keras.callbacks.ReduceLROnPlateau,
+    keras.callbacks.SwapEMAWeights,
+    keras.callbacks.TensorBoard,
+    keras.callbacks.TerminateOnNaN,
+)
+_QUIET_METHODS = ("evaluate", "reset_metrics", "compute_metrics", "get_metrics_result")
+
+
+def _are_arrays(validation: Any) -> bool:
+    """Whether validation data is arrays; nothing else may be looked into without using it up."""
+    if not isinstance(validation, tuple | list) or len(validation) > 3:
+        return False
+    return bool(rows_given(*[*validation, None, None][:3]))
+
+
+def runs_only_known_code(model: Any, callbacks: Any, validation: Any) -> bool:
+    """Whether nobody else's code runs between two epochs.
+
+    Then nobody can change the data or draw random numbers there.
+    """
+    return (
+        all(
+            type(callback) in _QUIET_CALLBACKS or getattr(callback, "counts_launches", False)
+            for callback in user_callbacks(callbacks)
+        )
+        and all(
+            getattr(type(model), m) is getattr(Trainer, m, None)
+            or getattr(type(model), m) is getattr(JAXTrainer, m)
+            for m in _QUIET_METHODS
+        )
+        and (validation is None or _are_arrays(validation))
+    )
 
 
 # Keras' epoch iterator, with a feed
@@ -403,7 +451,10 @@ def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]
         try:
             if driver is None:
                 return original(self, *args, **kwargs)
-            arguments = dict(signature.bind(self, *args, **kwargs).arguments, called=name)
+            try:
+                arguments = dict(signature.bind(self, *args, **kwargs).arguments, called=name)
+            except TypeError:
+                return original(self, *args, **kwargs)  # which says it in Keras' words
             with driver.around(self, role, arguments):
                 return original(self, *args, **kwargs)
         finally:
@@ -421,16 +472,16 @@ __all__ = [
     "Part",
     "array_rows",
     "bind",
-    "check_rows",
     "compiles",
     "driver_of",
     "function_of",
     "get_state",
     "hold_state",
     "install",
-    "is_from_keras",
     "release_state",
-    "size_in_batches",
+    "rows_given",
+    "runs_only_known_code",
+    "unshared",
     "user_callbacks",
     "watches_batches",
 ]

@@ -28,13 +28,20 @@ STATE_PARTS: dict[Role, tuple[str, ...]] = {
 
 def lift(model: Any, role: Role) -> Step:
     """Give the model's step for this role as a pure function."""
-    if role == "train":
-        return lambda state, batch: model.train_step(state, batch)
-    if role == "test":
-        return lambda state, batch: model.test_step(state, batch)
+
+    def train(state: State, batch: Arrays):
+        return _tidy(*model.train_step(state, batch))
+
+    def test(state: State, batch: Arrays):
+        return _tidy(*model.test_step(state, batch))
 
     def predict(state: State, batch: Arrays):
         outputs, non_trainable = model.predict_step(state, batch)
-        return outputs, (state[0], non_trainable)
+        return _tidy(outputs, (state[0], non_trainable))
 
-    return predict
+    return {"train": train, "test": test, "predict": predict}[role]
+
+
+def _tidy(result: Any, state: Any) -> tuple[Any, State]:
+    """Bring the state back to a tuple of lists: a user's own step may return others."""
+    return result, tuple(list(part) for part in state)

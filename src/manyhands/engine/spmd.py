@@ -45,7 +45,6 @@ class SpmdProgram:
         placement: Placement,
         *,
         gives: Gives = "logs",
-        uses_up_state: bool = True,
     ) -> None:
         self._step = jax.jit(step)  # traced once, whether steps run singly or many at a time
         self._placement = placement
@@ -55,7 +54,7 @@ class SpmdProgram:
         whole = placement.whole if split else None
         compiled = partial(
             jax.jit,
-            donate_argnums=0 if uses_up_state else (),
+            donate_argnums=0,
             out_shardings=(whole if gives == "logs" else None, whole) if split else None,
         )
         self._one = compiled(self._run_one, static_argnums=2)
@@ -132,7 +131,7 @@ class SpmdProgram:
     def _run_one(self, state: State, arrays: Arrays, layout: RowLayout):
         given, state = self._step(state, self._true_rows(arrays, layout))
         if self._gives == "rows":
-            given = jax.tree.map(self._split_evenly, given)
+            given = jax.tree.map(self._split_evenly, given, is_leaf=is_leaf)
         return given, state
 
     def _run_stack(self, state: State, arrays: Arrays, layout: RowLayout):
@@ -180,7 +179,9 @@ class SpmdProgram:
 
     def _joined(self, part: jax.Array) -> jax.Array:
         """Lay the rows of several steps end to end."""
-        return self._split_evenly(part.reshape(-1, *part.shape[2:]) if part.ndim > 1 else part)
+        if part.ndim > 1:
+            part = part.reshape(part.shape[0] * part.shape[1], *part.shape[2:])
+        return self._split_evenly(part)
 
     # looking ahead
 

@@ -49,8 +49,10 @@ def cut_turns(
     """Cut an epoch's steps into turns, starting at batch `first`.
 
     `fixed` keeps Keras' steps_per_execution: every turn counts `stride` steps, and takes as many
-    as there are batches.  Otherwise turns of `stride` full batches, then single ones.
+    as there are batches.  Otherwise turns of `stride` full batches, then single ones.  An epoch
+    that asks for more than there is gets one turn without work, which ends it.
     """
+    num_steps = min(num_steps, num_batches - first + stride)
     if fixed:
         starts = range(first, first + num_steps, stride)
         return [Turn(stride, _even_launches(s, stride, num_batches, num_full)) for s in starts]

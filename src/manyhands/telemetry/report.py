@@ -15,7 +15,7 @@ from manyhands.training import feed_counts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What the last call of fit, evaluate or predict fed, and what the step takes."""
+    """What the last call of fit, evaluate or predict fed, and what a training step takes."""
 
     num_steps: int
     num_rows: int
@@ -52,12 +52,12 @@ def report(model: Any) -> Report:
                 fix="fit it under a strategy first, then ask for the report.",
             )
         )
-    function = keras_inside.function_of(model, "train")
+    program = getattr(keras_inside.function_of(model, "train"), "program", None)
     return Report(
         num_steps=counts.num_steps,
         num_rows=counts.num_rows,
         num_padded_rows=counts.num_padded_rows,
         waited_for_input_s=counts.waited_s,
         kept_on_device_bytes=counts.kept_on_device_bytes,
-        memory=function.program.memory() if function is not None else None,
+        memory=None if program is None else program.memory(),
     )

@@ -23,7 +23,8 @@ class Call:
     name: str
     watched: bool
     """Somebody looks between single batches: one launch each, and the weights are up to date."""
-    only_keras_callbacks: bool
+    undisturbed: bool
+    """Nobody else's code runs between two epochs, to change the data or draw random numbers."""
     num_epochs: int = 0
     """Passes that training will make over its data, as far as one can tell; 0 for the rest."""
     within: Call | None = None
@@ -38,9 +39,8 @@ class Call:
             role=role,
             name=arguments["called"],
             watched=keras_inside.watches_batches(callbacks, role),
-            only_keras_callbacks=all(
-                keras_inside.is_from_keras(callback)
-                for callback in keras_inside.user_callbacks(callbacks)
+            undisturbed=keras_inside.runs_only_known_code(
+                model, callbacks, arguments.get("validation_data")
             ),
             num_epochs=(
                 arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)

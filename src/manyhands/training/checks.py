@@ -11,15 +11,22 @@ from manyhands.engine import keras_inside
 from manyhands.errors import DataError, explain
 
 
-def check_data(arguments: dict[str, Any]) -> None:
-    """Refuse arrays without rows, and arrays whose rows do not belong together."""
+def check_data(model: Any, arguments: dict[str, Any]) -> None:
+    """Refuse arrays without rows, and arrays whose rows do not belong together.
+
+    Only where Keras cuts them into batches itself, and only what Keras would not refuse before.
+    """
     called = arguments["called"]
+    if called not in ("fit", "evaluate", "predict"):
+        return
+    if called != "predict" and not model.compiled:
+        return
     given = [arguments.get(name) for name in ("x", "y", "sample_weight")]
-    _check(called, "", keras_inside.check_rows(*given))
+    _check(called, "", keras_inside.rows_given(*given))
     validation = arguments.get("validation_data")
     if isinstance(validation, tuple | list) and 1 <= len(validation) <= 3:
         held_out = [*validation, None, None][:3]
-        _check(called, "validation ", keras_inside.check_rows(*held_out))
+        _check(called, "validation ", keras_inside.rows_given(*held_out))
 
 
 def _check(called: str, prefix: str, sizes: list[tuple[str, int]]) -> None:

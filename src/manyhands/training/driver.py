@@ -54,11 +54,8 @@ class PlacementDriver:
     def make_function(self, model: Any, role: Role) -> StepFunction:
         """Compile one role of a model, or keep it eager where the user asked for that."""
         step, gives = lift(model, role), "rows" if role == "predict" else "logs"
-        if keras_inside.compiles(model):
-            # Testing and predicting hand the weights through: nothing of them is used up.
-            program = SpmdProgram(step, self.placement, gives=gives, uses_up_state=role == "train")
-        else:
-            program = EagerProgram(step, self.placement, gives=gives)
+        engine = SpmdProgram if keras_inside.compiles(model) else EagerProgram
+        program = engine(step, self.placement, gives=gives)
         return StepFunction(model, role, program, launches_ahead=self._launches_ahead())
 
     def _launches_ahead(self) -> int:
@@ -90,13 +87,19 @@ class PlacementDriver:
     @contextmanager
     def around(self, model: Any, role: Role, arguments: dict[str, Any]) -> Iterator[None]:
         """Check the data, watch for Ctrl-C, and leave the model whole however the call ends."""
-        check_data(arguments)
+        check_data(model, arguments)
         with ExitStack() as stack:
             stack.enter_context(jax.default_device(self.placement.devices[0]))
             stack.enter_context(interrupts.watched())
             stack.enter_context(calls.entered(calls.Call.of(model, role, arguments)))
-            stack.callback(keras_inside.release_state, model)
+            stack.callback(self._let_go, model, role)
             yield
+
+    def _let_go(self, model: Any, role: Role) -> None:
+        keras_inside.release_state(model)
+        function = keras_inside.function_of(model, role)
+        if isinstance(function, StepFunction):
+            function.forget()
 
     # policies
 
@@ -132,8 +135,8 @@ class PlacementDriver:
             fixed_turns=not free,
             keep_on_device=keep,
             turns_ahead=1 if on_host else 3,
-            num_threads=(0 if keep else 1) if on_host else 4,
-            early_passes=call.num_epochs if call.only_keras_callbacks else 0,
+            num_threads=(0 if keep or call.watched else 1) if on_host else 4,
+            early_passes=call.num_epochs if call.undisturbed else 0,
         )
 
     def _free_stride(
@@ -167,7 +170,7 @@ class PlacementDriver:
         Not when somebody else's callback runs between epochs: it may change the arrays.
         """
         outer = call.within or call
-        if config.settings().data_on_device == "never" or not outer.only_keras_callbacks:
+        if config.settings().data_on_device == "never" or not outer.undisturbed:
             return False
         arrays = feeder.rows.arrays()
         if arrays is None or not call.repeats_data:

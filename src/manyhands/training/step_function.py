@@ -37,7 +37,8 @@ class StepFunction:
         given = []
         with interrupts.held():
             if state is not self._held:
-                self._state = self.program.place_state(tuple(list(part) for part in state))
+                parts = keras_inside.unshared(self._model, self._role, state)
+                self._state = self.program.place_state(parts)
             for batches in work:
                 logs, self._state = self.program.many(self._state, batches)
                 self._held = keras_inside.hold_state(self._model, self._role, self._state)
@@ -49,7 +50,7 @@ class StepFunction:
         return self._joined(given), self._held
 
     def _work(self, iterator: Iterator[Any]) -> list[Any]:
-        if isinstance(iterator, ArrayFeed | StreamFeed):
+        if isinstance(iterator, ArrayFeed | StreamFeed) and iterator.is_begun:
             return iterator.take()
         return [self.program.place_batch(next(iterator))]
 
@@ -58,6 +59,11 @@ class StepFunction:
         self._running.append(logs)
         if len(self._running) > self._launches_ahead:
             jax.block_until_ready(self._running.popleft())
+
+    def forget(self) -> None:
+        """Hold on to nothing when a call has ended."""
+        self._held = self._state = None
+        self._running.clear()
 
     def _joined(self, given: list[Any]) -> Any:
         if self._role != "predict" or len(given) == 1:
