@@ -129,7 +129,8 @@ class TestOfKeras:
             np.testing.assert_allclose(one, other, rtol=1e-9)
 
     @pytest.mark.skipif(
-        importlib.util.find_spec("tensorflow") is None, reason="Keras' TensorBoard needs TensorFlow"
+        any(importlib.util.find_spec(name) is None for name in ("tensorflow", "tensorboard")),
+        reason="Keras' TensorBoard callback needs TensorFlow and TensorBoard",
     )
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_tensorboard(self, tmp_path):
