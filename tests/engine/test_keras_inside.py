@@ -65,6 +65,17 @@ def test_variables_keep_their_array_in_one_place():
     np.testing.assert_array_equal(variable.numpy(), [2, 2, 2])
 
 
+def test_a_step_returns_what_the_metrics_give():
+    """So that its logs can stand for them at an epoch's end."""
+    for step in (TRAINER.train_step, TRAINER.test_step):
+        assert "logs, metrics_variables = self._update_metrics_variables(" in source(step)
+    assert "logs = self.compute_metrics(" in source(TRAINER._update_metrics_variables)
+    assert "return self.get_metrics_result()" in source(TRAINER.compute_metrics)
+    text = source(TRAINER._get_metrics_result_or_logs)
+    assert "metric_logs = self.get_metrics_result()" in text
+    assert "m.reset_state()" in source(TRAINER.reset_metrics)
+
+
 def test_models_start_at_the_trainers_init():
     assert "Trainer.__init__(self)" in inspect.getsource(keras.Model.__init__)
     assert "compile" not in vars(TRAINER), "compile is wrapped on the class that defines it"

@@ -240,3 +240,60 @@ def test_a_stream_keeps_one_thread_whatever_the_epochs():
         assert len([feed.take() for _ in feed.begin(4)]) == 4
     assert threading.active_count() <= before + 2
     feeder.close()
+
+
+class Fickle(keras.metrics.Mean):
+    """A metric of the user's own, which counts in Python how often it was reset."""
+
+    def __init__(self, **given):
+        super().__init__(name="fickle", **given)
+        self.resets = 0
+
+    def reset_state(self):
+        self.resets = getattr(self, "resets", 0) + 1
+        super().reset_state()
+        self.count.assign(float(self.resets))
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        return super().update_state(keras.ops.mean(y_pred))
+
+
+@pytest.mark.usefixtures("float64")
+class TestMetricsBetweenEpochs:
+    @pytest.mark.parametrize("validation", [0.0, 0.3])
+    def test_the_users_own_reset_runs_each_time(self, validation):
+        def run(place):
+            model = place(mlp())
+            model.compile("sgd", "sparse_categorical_crossentropy", metrics=[Fickle()])
+            history = model.fit(
+                **DATA, batch_size=8, epochs=4, verbose=0, validation_split=validation
+            )
+            return np.concatenate([*history.history.values(), model.evaluate(**DATA, verbose=0)])
+
+        same(run)
+
+    def test_a_second_compile_brings_other_metrics(self):
+        def run(place):
+            model, values = place(mlp()), []
+            for metrics in (["accuracy"], [keras.metrics.SparseTopKCategoricalAccuracy(2)]):
+                model.compile("sgd", "sparse_categorical_crossentropy", metrics=metrics)
+                history = model.fit(**DATA, batch_size=8, epochs=3, verbose=0)
+                values += list(history.history.values())
+            return np.concatenate(values)
+
+        same(run)
+
+    def test_a_callback_that_changes_a_metric_is_seen(self):
+        class Changes(keras.callbacks.Callback):
+            def on_train_batch_end(self, batch, logs=None):
+                tracker = self.model.metrics[0]
+                tracker.total.assign(tracker.total * 0.5)
+
+        def run(place):
+            model = place(mlp())
+            history = model.fit(
+                **DATA, batch_size=8, epochs=2, verbose=0, callbacks=[Changes()], shuffle=False
+            )
+            return history.history["loss"]
+
+        same(run)

@@ -67,7 +67,7 @@ def call():
 
 def test_an_interrupt_that_a_library_swallowed_is_raised_again():
     library = {
-        "__name__": "manyhands.engine.keras_inside",
+        "__name__": "manyhands.engine.keras_inside.wrapping",
         "os": os,
         "signal": signal,
         "time": time,

@@ -95,6 +95,15 @@ class PlacementDriver:
             stack.callback(self._let_go, model, role)
             yield
 
+    def trusts_logs(self, model: Any) -> bool:
+        """Whether nobody looked, so nobody changed a metric, since the last step."""
+        call = calls.current(model)
+        return call is not None and not call.watched
+
+    def place(self, arrays: list[Any]) -> list[Any]:
+        """Put a copy on every device."""
+        return jax.device_put(arrays, self.placement.whole)
+
     def _let_go(self, model: Any, role: Role) -> None:
         keras_inside.release_state(model)
         function = keras_inside.function_of(model, role)
@@ -135,7 +144,7 @@ class PlacementDriver:
             fixed_turns=not free,
             keep_on_device=keep,
             turns_ahead=1 if on_host else 3,
-            num_threads=(0 if keep or call.watched else 1) if on_host else 4,
+            num_threads=_feed_threads(on_host=on_host, keep=keep, watched=call.watched),
             early_passes=call.num_epochs if call.undisturbed else 0,
         )
 
@@ -189,3 +198,10 @@ class PlacementDriver:
 
 def _bytes(arrays: Any) -> int:
     return sum(part.nbytes for part in jax.tree.leaves(arrays))
+
+
+def _feed_threads(*, on_host: bool, keep: bool, watched: bool) -> int:
+    """Row numbers need one thread, rows several; a CPU device is busy computing on them."""
+    if on_host:
+        return 0 if keep or watched else 1
+    return 1 if keep else 4

@@ -19,7 +19,7 @@ from typing import Any
 
 _LIBRARIES = {"keras", "jax", "jaxlib", "manyhands", "numpy", "optree", *sys.stdlib_module_names}
 _BOUNDARY = "manyhands.engine.keras_inside"
-"""Every call of Keras' methods goes through this module: below it on the stack is the program."""
+"""Every call of Keras' methods goes through this package: below it on the stack is the program."""
 
 
 class Interrupts:
@@ -83,7 +83,7 @@ def _in_users_code(frame: FrameType | None) -> bool:
     """Whether a callback, a generator or a model of the user's is on the stack inside the call."""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        if module == _BOUNDARY:
+        if module == _BOUNDARY or module.startswith(_BOUNDARY + "."):
             return False
         if module.split(".")[0] not in _LIBRARIES or module == "__main__":
             return True

@@ -1,0 +1,59 @@
+"""The only package that touches Keras' private names.
+
+In: a `Driver` for a model that belongs to a strategy.  Out: Keras' own `fit`, `evaluate`,
+`predict` and `*_on_batch`, running on that driver.  A model without a driver runs as ever.
+Keras' loops stay Keras': we give them other step functions (`make_*_function`) and another
+epoch iterator, and keep the model's state whole while they run.
+
+tests/engine/test_keras_inside.py fails when a new Keras changes what is used here.
+"""
+
+from manyhands.engine.keras_inside.arrays import ArrayRows, array_rows, rows_given
+from manyhands.engine.keras_inside.binding import (
+    Driver,
+    Feed,
+    Feeder,
+    bind,
+    compiles,
+    driver_of,
+    function_of,
+)
+from manyhands.engine.keras_inside.epochs import FeedEpochIterator
+from manyhands.engine.keras_inside.state import (
+    Part,
+    get_state,
+    hold_state,
+    release_state,
+    unshared,
+)
+from manyhands.engine.keras_inside.watchers import (
+    runs_only_known_code,
+    user_callbacks,
+    watches_batches,
+)
+from manyhands.engine.keras_inside.wrapping import install
+from manyhands.engine.lift import STATE_PARTS
+
+__all__ = [
+    "STATE_PARTS",
+    "ArrayRows",
+    "Driver",
+    "Feed",
+    "FeedEpochIterator",
+    "Feeder",
+    "Part",
+    "array_rows",
+    "bind",
+    "compiles",
+    "driver_of",
+    "function_of",
+    "get_state",
+    "hold_state",
+    "install",
+    "release_state",
+    "rows_given",
+    "runs_only_known_code",
+    "unshared",
+    "user_callbacks",
+    "watches_batches",
+]

@@ -1,0 +1,55 @@
+"""Keras' epoch iterator over a Feed.
+
+In: what Keras' loops ask of an epoch.  Out: turns of the feed, several steps each where nobody
+looks between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from keras.src.backend.jax.trainer import JAXEpochIterator
+
+from manyhands.engine.keras_inside.binding import Feeder, active
+
+
+class FeedEpochIterator(JAXEpochIterator):
+    """Keras' epoch iterator over a Feed, several steps a launch where nobody looks between."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        running = active.get()
+        self._feeder: Feeder | None = None
+        if running is not None:
+            model, driver = running
+            self._feeder = driver.make_feeder(model, self.data_adapter, self.steps_per_execution)
+
+    def _get_iterator(self) -> Any:
+        return super()._get_iterator() if self._feeder is None else self._feeder.open()
+
+    def _enumerate_iterator(self) -> Generator[tuple[int, int, Any], Any, None]:
+        if self._feeder is None:
+            yield from super()._enumerate_iterator()
+            return
+        self.data_adapter.on_epoch_begin()
+        num_steps = self.steps_per_epoch or self._num_batches
+        if not num_steps or self._current_iterator is None or self.steps_per_epoch is None:
+            self._current_iterator = self._feeder.open()
+            self._steps_seen = 0
+        step = 0
+        for launched in self._current_iterator.begin(num_steps):
+            if self._num_batches and self._steps_seen >= self._num_batches:
+                if self.steps_per_epoch:
+                    self._interrupted_warning()
+                break
+            self._steps_seen += launched
+            yield step, step + launched - 1, self._current_iterator
+            step += launched
+        if self._num_batches and self._steps_seen >= self._num_batches:
+            self._steps_seen = 0
+            if self.steps_per_epoch is None:
+                self._feeder.open_early(self._num_batches)
+            else:
+                self._current_iterator = self._feeder.open()
+        self.data_adapter.on_epoch_end()

@@ -1,0 +1,75 @@
+"""The state of a model while Keras' loops run: never half, never emptied.
+
+In: a model's variables.  Out: their arrays for a step, and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from manyhands.engine.lift import STATE_PARTS, Role
+from manyhands.engine.program import State
+
+
+def get_state(model: Any, role: Role) -> State:
+    """Read the arrays of a model's variables for this role's step."""
+    return tuple([v.value for v in _variables(model, part)] for part in STATE_PARTS[role])
+
+
+class Part:
+    """One list of a state, in a shape that Keras does not look into.
+
+    Keras tracks every list and dict that is set on a model, element by element, and its loops set
+    the state after each step.
+    """
+
+    __slots__ = ("arrays",)
+
+    def __init__(self, arrays: list[Any]) -> None:
+        self.arrays = arrays
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+
+def unshared(model: Any, role: Role, state: Any) -> State:
+    """Copy what the optimizer also holds: a step uses its state up, not the optimizer's.
+
+    After an EMA overwrite the weights and their averages are the same arrays.
+    """
+    if role == "train" or getattr(model, "optimizer", None) is None:
+        return tuple(list(part) for part in state)
+    others = {id(variable._value) for variable in model.optimizer.variables}
+    return tuple(
+        [array.copy() if id(array) in others else array for array in part] for part in state
+    )
+
+
+def hold_state(model: Any, role: Role, state: State) -> tuple[Part, ...]:
+    """Make this the model's latest state, which `release_state` writes to the variables."""
+    parts = tuple(Part(arrays) for arrays in state)
+    object.__setattr__(model, "_jax_state", dict(zip(STATE_PARTS[role], parts, strict=True)))
+    object.__setattr__(model, "_jax_state_synced", False)
+    return parts
+
+
+def release_state(model: Any) -> None:
+    """Write the latest state back to the variables."""
+    held = getattr(model, "_jax_state", None)
+    if not held or model._jax_state_synced:
+        return
+    for part, values in held.items():
+        for variable, value in zip(_variables(model, part), values, strict=True):
+            if value.dtype == variable.dtype and value.shape == variable.shape:
+                variable._value = value
+            else:
+                variable.assign(value)  # casts, or says what does not fit
+    model._jax_state_synced = True
+
+
+def _variables(model: Any, part: str) -> list[Any]:
+    return model.optimizer.variables if part == "optimizer_variables" else getattr(model, part)

@@ -1,0 +1,92 @@
+"""Who looks on while a model trains, and how closely.
+
+In: callbacks and a model.  Out: whether anybody sees single batches, or what is between two epochs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras.src.backend.jax.trainer import JAXTrainer
+from keras.src.callbacks.callback_list import CallbackList
+from keras.src.trainers.trainer import Trainer
+from keras.src.utils import is_default
+
+from manyhands.engine.keras_inside.arrays import rows_given
+from manyhands.engine.lift import Role
+
+_BATCH_HOOKS: dict[Role, tuple[str, ...]] = {
+    "train": ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"),
+    "test": ("on_test_batch_begin", "on_test_batch_end"),
+    "predict": ("on_predict_batch_begin", "on_predict_batch_end"),
+}
+
+
+def watches_batches(callbacks: Any, role: Role) -> bool:
+    """Whether any callback looks at single batches of this role."""
+    return any(
+        not is_default(getattr(callback, hook))
+        for callback in user_callbacks(callbacks)
+        if not _sleeps_between_epochs(callback)
+        for hook in _BATCH_HOOKS[role]
+        if hasattr(callback, hook)
+    )
+
+
+def user_callbacks(callbacks: Any) -> list[Any]:
+    """List the callbacks that somebody passed: not Keras' progress bar and history."""
+    listed = callbacks.callbacks if isinstance(callbacks, CallbackList) else callbacks
+    ours = (keras.callbacks.ProgbarLogger, keras.callbacks.History)
+    return [
+        callback
+        for callback in keras.tree.flatten(listed)
+        if callback is not None and type(callback) not in ours
+    ]
+
+
+def _sleeps_between_epochs(callback: Any) -> bool:
+    """Whether a callback's batch hooks are content with a call a launch, or do nothing at all."""
+    if getattr(callback, "counts_launches", False):
+        return True
+    saves = (keras.callbacks.ModelCheckpoint, keras.callbacks.BackupAndRestore)
+    return type(callback) in saves and getattr(callback, "save_freq", None) == "epoch"
+
+
+_QUIET_CALLBACKS = (
+    keras.callbacks.BackupAndRestore,
+    keras.callbacks.CSVLogger,
+    keras.callbacks.EarlyStopping,
+    keras.callbacks.ModelCheckpoint,
+    keras.callbacks.ReduceLROnPlateau,
+    keras.callbacks.SwapEMAWeights,
+    keras.callbacks.TensorBoard,
+    keras.callbacks.TerminateOnNaN,
+)
+_QUIET_METHODS = ("evaluate", "reset_metrics", "compute_metrics", "get_metrics_result")
+
+
+def _are_arrays(validation: Any) -> bool:
+    """Whether validation data is arrays; nothing else may be looked into without using it up."""
+    if not isinstance(validation, tuple | list) or len(validation) > 3:
+        return False
+    return bool(rows_given(*[*validation, None, None][:3]))
+
+
+def runs_only_known_code(model: Any, callbacks: Any, validation: Any) -> bool:
+    """Whether nobody else's code runs between two epochs.
+
+    Then nobody can change the data or draw random numbers there.
+    """
+    return (
+        all(
+            type(callback) in _QUIET_CALLBACKS or getattr(callback, "counts_launches", False)
+            for callback in user_callbacks(callbacks)
+        )
+        and all(
+            getattr(type(model), m) is getattr(Trainer, m, None)
+            or getattr(type(model), m) is getattr(JAXTrainer, m)
+            for m in _QUIET_METHODS
+        )
+        and (validation is None or _are_arrays(validation))
+    )

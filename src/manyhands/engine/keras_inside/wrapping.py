@@ -1,0 +1,180 @@
+"""Keras' trainer, asking the driver of a model how to run.
+
+In: what to do with a new model and with one that has no driver.  Out: Keras' methods, wrapped
+once a process.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from keras.src.backend.jax import trainer as jax_trainer
+from keras.src.backend.jax.trainer import JAXTrainer
+from keras.src.callbacks.callback_list import CallbackList
+from keras.src.trainers.trainer import Trainer
+from keras.src.utils import is_default
+
+from manyhands.engine.keras_inside import metrics
+from manyhands.engine.keras_inside.binding import FUNCTIONS, active, driver_of
+from manyhands.engine.keras_inside.epochs import FeedEpochIterator
+from manyhands.engine.keras_inside.state import release_state
+from manyhands.engine.lift import Role
+
+_CALLS: dict[str, Role] = {
+    "fit": "train",
+    "evaluate": "test",
+    "predict": "predict",
+    "train_on_batch": "train",
+    "test_on_batch": "test",
+    "predict_on_batch": "predict",
+}
+
+
+def install(
+    *, on_new_model: Callable[[Any], None], on_other_model: Callable[[Any, str], None]
+) -> None:
+    """Teach Keras' trainer about drivers, once a process.
+
+    `on_new_model` is told of each model made; `on_other_model` of calls on a model that has no
+    driver, before they run.
+    """
+    if getattr(JAXTrainer, "_manyhands_installed", False):
+        return
+    setattr(JAXTrainer, "_manyhands_installed", True)  # noqa: B010
+    jax_trainer.JAXEpochIterator = FeedEpochIterator
+    _wrap_init(on_new_model)
+    _wrap_compile(on_other_model)
+    _wrap_state()
+    _wrap_metrics()
+    _wrap_callbacks()
+    for role, function in FUNCTIONS.items():
+        _wrap_make_function(role, function)
+    for name, role in _CALLS.items():
+        _wrap_call(name, role, on_other_model)
+
+
+def _wrap_init(on_new_model: Callable[[Any], None]) -> None:
+    original = JAXTrainer.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any) -> None:  # noqa: N807
+        original(self)
+        on_new_model(self)
+
+    JAXTrainer.__init__ = __init__
+
+
+def _wrap_compile(on_other_model: Callable[[Any, str], None]) -> None:
+    original = Trainer.compile
+
+    @functools.wraps(original)
+    def compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+        on_other_model(self, "compile")
+        return original(self, *args, **kwargs)
+
+    Trainer.compile = compile  # where it is defined: Keras asks whether a model overrides it
+
+
+def _wrap_state() -> None:
+    """Keep the state whole: Keras empties the variables while it trains, and we never do."""
+    get_original, sync_original = JAXTrainer._get_jax_state, JAXTrainer.jax_state_sync
+
+    @functools.wraps(get_original)
+    def _get_jax_state(self: Any, **parts: bool) -> Any:
+        if driver_of(self) is not None:
+            parts["purge_model_variables"] = False
+            self._jax_state = None  # the variables are the latest state until a step has run
+        return get_original(self, **parts)
+
+    @functools.wraps(sync_original)
+    def jax_state_sync(self: Any) -> None:
+        if driver_of(self) is None:
+            sync_original(self)
+        else:
+            release_state(self)
+
+    setattr(JAXTrainer, "_get_jax_state", _get_jax_state)  # noqa: B010
+    JAXTrainer.jax_state_sync = jax_state_sync
+
+
+def _wrap_metrics() -> None:
+    """Spare the device's idle time between epochs: no launch a metric to read and reset it."""
+    read_original, reset_original = Trainer._get_metrics_result_or_logs, Trainer.reset_metrics
+
+    @functools.wraps(read_original)
+    def _get_metrics_result_or_logs(self: Any, logs: Any) -> Any:
+        driver = driver_of(self)
+        if driver is not None and driver.trusts_logs(self) and metrics.logs_are_results(self):
+            return logs
+        return read_original(self, logs)
+
+    @functools.wraps(reset_original)
+    def reset_metrics(self: Any) -> None:
+        driver = driver_of(self)
+        if driver is None or not metrics.reset(self, driver.place):
+            reset_original(self)
+
+    setattr(Trainer, "_get_metrics_result_or_logs", _get_metrics_result_or_logs)  # noqa: B010
+    Trainer.reset_metrics = reset_metrics
+
+
+def _wrap_callbacks() -> None:
+    """Read the logs of a launch only when a callback looks at them."""
+    _wrap_batch_end("on_train_batch_end", "on_batch_end")
+    _wrap_batch_end("on_test_batch_end")
+    _wrap_batch_end("on_predict_batch_end")
+
+
+def _wrap_batch_end(name: str, *others: str) -> None:
+    original = getattr(CallbackList, name)
+
+    @functools.wraps(original)
+    def on_batch_end(self: Any, batch: int, logs: Any = None) -> None:
+        hooks = [getattr(callback, hook) for callback in self.callbacks for hook in (name, *others)]
+        if not all(is_default(hook) for hook in hooks):
+            original(self, batch, logs)
+
+    setattr(CallbackList, name, on_batch_end)
+
+
+def _wrap_make_function(role: Role, function: str) -> None:
+    name = f"make_{function}"
+    original = getattr(JAXTrainer, name)
+
+    @functools.wraps(original)
+    def make(self: Any, force: bool = False) -> Any:
+        driver = driver_of(self)
+        if driver is None:
+            return original(self, force=force)
+        if getattr(self, function) is None or force:
+            setattr(self, function, driver.make_function(self, role))
+        return getattr(self, function)
+
+    setattr(JAXTrainer, name, make)
+
+
+def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]) -> None:
+    original = getattr(JAXTrainer, name)
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        on_other_model(self, name)
+        driver = driver_of(self)
+        token = active.set(None if driver is None else (self, driver))
+        try:
+            if driver is None:
+                return original(self, *args, **kwargs)
+            try:
+                arguments = dict(signature.bind(self, *args, **kwargs).arguments, called=name)
+            except TypeError:
+                return original(self, *args, **kwargs)  # which says it in Keras' words
+            with driver.around(self, role, arguments):
+                return original(self, *args, **kwargs)
+        finally:
+            active.reset(token)
+
+    setattr(JAXTrainer, name, call)
