@@ -1,18 +1,23 @@
-"""How a rival is timed: warm up, repeat, take the better of two; report seconds a step."""
+"""How a rival is timed: warm up, repeat, take the median; report seconds a step."""
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
 
-REPEATS = 2
+LEAST_REPEATS, MOST_REPEATS = 2, 5
+ENOUGH_S = 10.0
 
 
 def seconds_per_step(run: Callable[[], int]) -> float:
     """`run` does some steps to the end, waits for them, and returns how many."""
-    measured = []
-    for _ in range(REPEATS):
+    measured: list[float] = []
+    first = time.perf_counter()
+    while len(measured) < MOST_REPEATS:
         began = time.perf_counter()
+        if len(measured) >= LEAST_REPEATS and began - first > ENOUGH_S:
+            break
         steps = run()
         measured.append((time.perf_counter() - began) / steps)
-    return min(measured)
+    return statistics.median(measured)

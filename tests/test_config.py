@@ -101,3 +101,13 @@ def test_importing_loads_neither_keras_nor_jax():
         "import sys, manyhands; print([m for m in ('jax', 'keras', 'rich') if m in sys.modules])"
     )
     assert printed.strip() == "[]"
+
+
+def test_jax_may_use_gpus_only_where_it_is_allowed(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    for allowed, expected in {"": True, "cpu": False, "cuda,cpu": True, "CUDA": True}.items():
+        monkeypatch.setenv("JAX_PLATFORMS", allowed)
+        assert mh.config.jax_may_use_gpus() is expected
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.delenv("JAX_PLATFORMS")
+    assert not mh.config.jax_may_use_gpus()

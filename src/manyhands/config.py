@@ -10,6 +10,7 @@ Nothing here starts a device.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import warnings
@@ -28,6 +29,7 @@ from manyhands.errors import (
 __all__ = [
     "Settings",
     "choose_keras_backend",
+    "jax_may_use_gpus",
     "set_data_on_device",
     "set_steps_per_dispatch",
     "set_virtual_devices",
@@ -152,6 +154,15 @@ def set_steps_per_dispatch(steps: int | None) -> None:
 def _change(**changes: object) -> None:
     global _settings
     _settings = replace(settings(), **changes)  # pyright: ignore[reportArgumentType]
+
+
+def jax_may_use_gpus() -> bool:
+    """Whether JAX would use GPUs when it starts: allowed to, and with its CUDA packages there."""
+    allowed = os.environ.get("JAX_PLATFORMS", "").lower().replace(" ", "")
+    if allowed and not {"cuda", "gpu", "rocm"} & set(allowed.split(",")):
+        return False
+    plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm7_plugin")
+    return any(importlib.util.find_spec(plugin) is not None for plugin in plugins)
 
 
 def visible_gpus() -> tuple[str, ...] | None:

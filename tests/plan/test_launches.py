@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyhands.plan import cut_turns, steps_per_launch
+from manyhands.plan import cut_turns, steps_per_launch, steps_unrolled
 
 
 @given(
@@ -89,3 +89,9 @@ def test_a_launch_is_never_longer_than_the_data_or_its_size_allows(
     chosen = steps(flops, platform, num_full, batch_bytes)
     assert 1 <= chosen <= max(1, num_full)
     assert chosen == 1 or chosen * batch_bytes <= 64 * 2**20
+
+
+def test_short_steps_follow_each_other_on_a_gpu():
+    assert steps_unrolled(52, platform="gpu") == 4
+    assert steps_unrolled(8, platform="gpu") == 1
+    assert steps_unrolled(52, platform="cpu") == 1

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
 def _has_gpu() -> bool:
     from manyhands.devices import nvml
 
-    return bool(nvml.read(config.visible_gpus()).gpus)
+    return config.jax_may_use_gpus() and bool(nvml.read(config.visible_gpus()).gpus)
 
 
 def _digits() -> tuple[Any, Any, Any, Any]:

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 def show(found: DeviceTable, console: Console) -> None:
     """Draw the table of devices and, for several, the table of links."""
     for note in found.notes:
-        console.print(note, style="yellow", highlight=False)
+        console.print(note, style="yellow", highlight=False, markup=False)
     rows = Table("device", "model", "memory", "free", "busy", "capability")
     for device in found.devices:
         rows.add_row(

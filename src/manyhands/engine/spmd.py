@@ -32,6 +32,7 @@ from manyhands.engine.cost import count_flops
 from manyhands.engine.placement import Placement
 from manyhands.engine.program import Logs, Memory, State, Step
 from manyhands.engine.upload import upload
+from manyhands.plan import steps_unrolled
 
 Gives = Literal["logs", "rows"]
 
@@ -150,7 +151,10 @@ class SpmdProgram:
             given, after = self._step(carry, batch_of(step))
             return jax.tree.map(_like, after, carry), given
 
-        state, given = jax.lax.scan(body, jax.tree.map(_settled, state), steps)
+        unroll = steps_unrolled(
+            jax.tree.leaves(steps)[0].shape[0], platform=self._placement.platform
+        )
+        state, given = jax.lax.scan(body, jax.tree.map(_settled, state), steps, unroll=unroll)
         if self._gives == "logs":
             return jax.tree.map(lambda part: part[-1], given), state
         return jax.tree.map(self._joined, given), state

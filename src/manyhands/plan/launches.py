@@ -16,6 +16,10 @@ _MOST_STEPS = 64
 _WORTHWHILE_STEPS = 8
 
 
+_UNROLLED_FROM = 16
+_UNROLLED = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What Keras' loop sees as one iteration: the steps it counts, and the launches that do them.
@@ -41,6 +45,15 @@ def steps_per_launch(
         return num_full
     even = next((k for k in range(most, _WORTHWHILE_STEPS - 1, -1) if num_full % k == 0), None)
     return even or most
+
+
+def steps_unrolled(num_steps: int, *, platform: str) -> int:
+    """Choose how many steps of a launch are laid out one after the other in its loop.
+
+    On a GPU a short step costs a fifth less when four follow each other without the loop's own
+    bookkeeping; a CPU gains nothing, and long steps would only compile longer.
+    """
+    return _UNROLLED if platform != "cpu" and num_steps >= _UNROLLED_FROM else 1
 
 
 def cut_turns(
