@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-LEAST_REPEATS, MOST_REPEATS = 2, 5
+LEAST_REPEATS, MOST_REPEATS = 3, 5
 ENOUGH_S = 10.0
 
 
