@@ -5,7 +5,9 @@
     ├── DeviceError      a device is unknown, repeated, or unlike the others
     │   └── DevicesStartedError   … or was asked for after JAX had started
     ├── ScopeError       a model and a strategy do not belong together
-    └── DataError        the rows given to fit, evaluate or predict make no sense
+    ├── DataError        the rows given to fit, evaluate or predict make no sense
+    ├── TapeError        a gradient was asked of a tape that cannot give it
+    └── StepError        a step of a custom loop cannot run as it is written
 
 Each message has three lines: what is wrong, what we got, what to do.  Where a program written for
 Keras or TensorFlow would catch a ValueError or a RuntimeError, ours is one too.
@@ -34,6 +36,14 @@ class ScopeError(ManyhandsError, ValueError):
 
 class DataError(ManyhandsError, ValueError):
     """The rows given to fit, evaluate or predict make no sense."""
+
+
+class TapeError(ManyhandsError, ValueError):
+    """A gradient was asked of a tape that cannot give it."""
+
+
+class StepError(ManyhandsError, RuntimeError):
+    """A step of a custom loop cannot run as it is written."""
 
 
 class ManyhandsWarning(UserWarning):

@@ -14,6 +14,7 @@ from keras.src.backend.jax.trainer import JAXTrainer
 from keras.src.trainers.trainer import Trainer
 
 _RESET = "_manyhands_reset"
+_KERAS_OWN = ("keras.src.metrics.", "keras.src.trainers.compile_utils")
 
 
 def logs_are_results(model: Any) -> bool:
@@ -47,7 +48,7 @@ def reset(model: Any, place: Callable[[list[Any]], list[Any]]) -> bool:
 
 
 def _are_keras_own(model: Any) -> bool:
-    return all(type(metric).__module__.startswith("keras.src.") for metric in _flat(model.metrics))
+    return all(type(metric).__module__.startswith(_KERAS_OWN) for metric in _flat(model.metrics))
 
 
 def _flat(metrics: list[Any]) -> list[Any]:

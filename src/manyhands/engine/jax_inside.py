@@ -1,0 +1,143 @@
+"""The only module that touches JAX's private names: seeing operations while they run.
+
+In: a listener.  Out: a Trace that JAX runs its operations through, and which hands each of them to
+the listener.  Values stay what they are (arrays, or tracers of an outer transformation): nothing
+is wrapped, so nothing can leak.
+
+tests/engine/test_jax_inside.py fails when a new JAX changes what is used here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import jax
+from jax._src import core
+
+Outputs = Any
+Operation = Callable[..., Outputs]
+
+
+class Listener(Protocol):
+    """Is given every operation that runs while it listens."""
+
+    def run(self, name: str, operation: Operation, arguments: list[Any]) -> Outputs:
+        """Run the operation on its arguments, and return what it gives."""
+        ...
+
+
+class ListeningTrace(core.Trace):
+    """Hands each operation to a listener, which runs it in the trace below."""
+
+    __slots__ = ("_listener", "below")
+
+    def __init__(self, listener: Listener, below: Any) -> None:
+        super().__init__()
+        self.below = below
+        self._listener = listener
+        self.requires_low = getattr(below, "requires_low", True)
+
+    def stage_value(self, val: Any) -> Any:
+        """Lift a value into the trace below."""
+        with core.set_current_trace(self.below):
+            return core.trace_ctx.trace.stage_value(val)
+
+    def process_primitive(self, primitive: Any, tracers: Any, params: Any, /) -> Any:
+        """Run one of JAX's own operations."""
+        return self._heard(primitive.name, lambda *args: primitive.bind(*args, **params), tracers)
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, **params: Any
+    ) -> Any:
+        """Run a function that brings its own derivative."""
+
+        def operation(*args: Any) -> Any:
+            with core.take_current_trace() as trace:
+                return trace.process_custom_jvp_call(primitive, fun, jvp, args, **params)
+
+        return self._heard(primitive.name, operation, tracers)
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, **params: Any
+    ) -> Any:
+        """Run a function that brings its own gradient."""
+
+        def operation(*args: Any) -> Any:
+            with core.take_current_trace() as trace:
+                return trace.process_custom_vjp_call(primitive, fun, fwd, bwd, args, **params)
+
+        return self._heard(primitive.name, operation, tracers)
+
+    def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Any, /) -> Any:
+        """Run a called function (JAX before 0.12)."""
+
+        def operation(*args: Any) -> Any:
+            with core.take_current_trace() as trace:
+                return trace.process_call(call_primitive, f, args, params)
+
+        return self._heard(call_primitive.name, operation, tracers)
+
+    def _heard(self, name: str, operation: Operation, tracers: Any) -> Any:
+        with core.set_current_trace(self.below):
+            return self._listener.run(name, operation, list(tracers))
+
+
+class Listening:
+    """Switches a listener on and off, for this thread."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._entered: list[Any] = []
+
+    def begin(self) -> None:
+        """Hear every operation from now on."""
+        trace = ListeningTrace(self._listener, core.trace_ctx.trace)
+        context = core.set_current_trace(trace)
+        context.__enter__()
+        self._entered.append((context, trace))
+
+    def end(self) -> None:
+        """Hear nothing any more."""
+        context, _ = self._entered.pop()
+        context.__exit__(None, None, None)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether operations are heard."""
+        return bool(self._entered)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hear nothing inside."""
+        with core.set_current_trace(self._entered[-1][1].below):
+            yield
+
+
+def outermost() -> Any:
+    """Give a context in which operations run at once, whatever is being traced around it."""
+    return core.set_current_trace(core.eval_trace)
+
+
+def current_trace() -> Any:
+    """Return what operations run through now."""
+    return core.trace_ctx.trace
+
+
+def within(trace: Any) -> Any:
+    """Give a context in which operations run through this trace."""
+    return core.set_current_trace(trace)
+
+
+def is_eager() -> bool:
+    """Whether operations give values at once: nobody transforms the program around us."""
+    trace = core.trace_ctx.trace
+    while isinstance(trace, ListeningTrace):
+        trace = trace.below
+    return trace is core.eval_trace or trace is None
+
+
+def is_tracer(value: Any) -> bool:
+    """Whether a value stands for one that is not known yet."""
+    return isinstance(value, jax.core.Tracer)
