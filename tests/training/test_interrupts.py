@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from manyhands.training.interrupts import Interrupts
+from manyhands.engine.interrupts import Interrupts
 from tests.programs import output_of
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-import jax
 from jax._src import core
 
 Outputs = Any
@@ -140,4 +139,4 @@ def is_eager() -> bool:
 
 def is_tracer(value: Any) -> bool:
     """Whether a value stands for one that is not known yet."""
-    return isinstance(value, jax.core.Tracer)
+    return isinstance(value, core.Tracer)

@@ -30,6 +30,7 @@ from manyhands.engine.batch import (
 )
 from manyhands.engine.cost import count_flops
 from manyhands.engine.placement import Placement
+from manyhands.engine.placing import put_whole
 from manyhands.engine.program import Logs, Memory, State, Step
 from manyhands.engine.upload import upload
 from manyhands.plan import steps_unrolled
@@ -67,14 +68,7 @@ class SpmdProgram:
     def place_state(self, state: State) -> State:
         """Copy the state to every device, unless it is there; no two parts share a buffer."""
         parts, structure = jax.tree.flatten(state)
-        parts = _unshared(parts)
-        wanted = self._placement.whole
-        astray = [i for i, part in enumerate(parts) if not _is_at(part, wanted)]
-        if astray:
-            for i, part in zip(
-                astray, jax.device_put([parts[i] for i in astray], wanted), strict=True
-            ):
-                parts[i] = part
+        parts = put_whole(parts, self._placement.whole)
         return jax.tree.unflatten(structure, parts)
 
     def place_batch(self, batch: Arrays) -> Batch:
@@ -225,21 +219,6 @@ class SpmdProgram:
             if analysis is not None
         ]
         return max(sizes, key=lambda memory: memory.peak_bytes, default=None)
-
-
-def _is_at(part: Any, wanted: Any) -> bool:
-    sharding = getattr(part, "sharding", None)
-    return sharding is wanted or (sharding == wanted and part.committed)
-
-
-def _unshared(parts: list[Any]) -> list[Any]:
-    """Copy a part that stands in the state twice: the same buffer cannot be used up twice."""
-    seen: set[int] = set()
-    for i, part in enumerate(parts):
-        if id(part) in seen:
-            parts[i] = part.copy()
-        seen.add(id(part))
-    return parts
 
 
 def _like(part: jax.Array, before: jax.Array) -> jax.Array:

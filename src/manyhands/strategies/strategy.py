@@ -6,23 +6,31 @@ Each model keeps its own strategy, so strategies can live side by side.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import keras
 
 from manyhands.devices import DeviceLike, resolve
 from manyhands.devices.choose import JaxDevice, name_of
 from manyhands.engine import Placement, keras_inside
 from manyhands.errors import BackendError, ScopeError, explain
+from manyhands.strategies import custom_loops, reductions
+from manyhands.strategies.context import get_strategy, in_scope, sees_everything
+from manyhands.strategies.distributed_dataset import (
+    DistributedDataset,
+    InputContext,
+    ValueContext,
+)
+from manyhands.strategies.reduce_op import ReduceOp
+from manyhands.strategies.replica_context import PerReplicaValue
+from manyhands.strategies.running import Runner
 from manyhands.training import PlacementDriver
 
 Model = TypeVar("Model")
-
-_scopes: ContextVar[tuple[Strategy, ...]] = ContextVar("manyhands_scopes", default=())
 
 
 class Strategy:
@@ -32,12 +40,24 @@ class Strategy:
         _require_jax()
         self._placement = Placement(resolve(devices))
         self._driver = PlacementDriver(self._placement)
+        self._runner = Runner(self)
         keras_inside.install(on_new_model=_on_new_model, on_other_model=_on_other_model)
+        custom_loops.install()
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many copies of the model train together."""
+        """How many replicas share a batch; 1 inside a step, which sees the whole batch."""
+        return 1 if sees_everything() else self.num_devices
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices there are."""
         return self._placement.num_replicas
+
+    @property
+    def placement(self) -> Placement:
+        """Where state and rows live."""
+        return self._placement
 
     @property
     def devices(self) -> tuple[JaxDevice, ...]:
@@ -47,12 +67,55 @@ class Strategy:
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
         """Models made in here belong to this strategy, wherever they are compiled or fitted."""
-        token = _scopes.set((*_scopes.get(), self))
-        try:
-            with jax.default_device(self.devices[0]):
-                yield self
-        finally:
-            _scopes.reset(token)
+        with in_scope(self), jax.default_device(self.devices[0]):
+            yield self
+
+    # custom loops
+
+    def run(
+        self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: Any = None
+    ) -> Any:
+        """Run a step on every device; it sees the whole batch, as on one device."""
+        del options
+        return self._runner.run(fn, tuple(args), dict(kwargs or {}))
+
+    def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
+        """Bring the replicas' values together: summed or averaged, also along `axis` if given."""
+        return reductions.reduce(ReduceOp.of(reduce_op), value, axis)
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """Lay the replicas' values end to end."""
+        return reductions.gather(value, axis)
+
+    def local_results(self, value: Any) -> tuple[Any, ...]:
+        """List the replicas' values."""
+        return reductions.local_results(value)
+
+    def distribute_dataset(self, dataset: Any, options: Any = None) -> DistributedDataset:
+        """Give a dataset's batches with their rows split over the devices."""
+        del options
+        return DistributedDataset(dataset, self._placement)
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any], options: Any = None
+    ) -> DistributedDataset:
+        """Give what the function's dataset yields: each replica one of its batches."""
+        del options
+        dataset = dataset_fn(InputContext(self.num_devices))
+        return DistributedDataset(dataset, self._placement, per_replica=True)
+
+    def distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
+        """Make one value for each replica."""
+        values = [value_fn(ValueContext(i, self.num_devices)) for i in range(self.num_devices)]
+        if self.num_devices == 1:
+            return values[0]
+        return jax.tree.map(lambda *parts: PerReplicaValue(jnp.stack(parts)), *values)
+
+    experimental_run_v2 = run
+    experimental_local_results = local_results
+    experimental_distribute_dataset = distribute_dataset
+    experimental_distribute_datasets_from_function = distribute_datasets_from_function
+    experimental_distribute_values_from_function = distribute_values_from_function
 
     def adopt(self, model: Model) -> Model:
         """Take over a model that already exists; it keeps its weights and its optimizer."""
@@ -70,17 +133,6 @@ class Strategy:
     def __repr__(self) -> str:
         names = ", ".join(str(name_of(device)) for device in self.devices)
         return f"{type(self).__name__}([{names}])"
-
-
-def get_strategy() -> Strategy | None:
-    """Return the strategy whose scope we are in, None outside of any."""
-    scopes = _scopes.get()
-    return scopes[-1] if scopes else None
-
-
-def has_strategy() -> bool:
-    """Whether we are in a strategy's scope."""
-    return bool(_scopes.get())
 
 
 def _require_jax() -> None:

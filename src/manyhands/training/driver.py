@@ -25,10 +25,10 @@ from manyhands.engine import (
     lift,
     spec_of,
 )
+from manyhands.engine.interrupts import interrupts
 from manyhands.plan import steps_per_launch
 from manyhands.training import call as calls
 from manyhands.training.checks import check_data
-from manyhands.training.interrupts import interrupts
 from manyhands.training.step_function import StepFunction
 
 _KEPT_FRACTION = 0.1

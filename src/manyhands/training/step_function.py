@@ -14,8 +14,8 @@ import jax
 
 from manyhands.data import ArrayFeed, StreamFeed
 from manyhands.engine import Program, Role, keras_inside
+from manyhands.engine.interrupts import interrupts
 from manyhands.training import call as calls
-from manyhands.training.interrupts import interrupts
 
 
 class StepFunction:

@@ -1,0 +1,228 @@
+"""A Python function that runs compiled, once for each kind of arguments.
+
+In: a function, a Placement, and calls.  Out: results; the variables it writes are written.
+A function that must see values (`.numpy()`, a Python branch on a tensor) cannot be compiled: it
+runs eagerly from then on, which is said once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+
+from manyhands.engine.interrupts import interrupts
+from manyhands.engine.jax_inside import is_eager, is_tracer
+from manyhands.engine.placement import Placement
+from manyhands.engine.step_program import Rows, StepProgram, place_rows
+from manyhands.engine.step_scope import current_step
+from manyhands.engine.traced_step import trace_step
+from manyhands.errors import ManyhandsWarning
+
+
+class NeedsValuesError(Exception):
+    """Raised inside a trace by what only works on values; the function then runs eagerly."""
+
+
+_NEEDS_VALUES = (
+    NeedsValuesError,
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerBoolConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.NonConcreteBooleanIndexError,
+)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What an argument is to the compiler; arguments of one kind share a program."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    num_rows: int | None
+    """How many rows are split over the devices; None for an array that is whole on each."""
+
+
+@dataclass(frozen=True)
+class _Static:
+    """An argument that is part of the program: a number, a string, an object."""
+
+    value: Any
+
+    def __hash__(self) -> int:
+        try:
+            return hash((type(self.value), self.value))
+        except TypeError:
+            return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Static) or type(self.value) is not type(other.value):
+            return False
+        if isinstance(self.value, int | float | str | bytes | bool | frozenset | tuple):
+            return bool(self.value == other.value)
+        return self.value is other.value
+
+
+class Function:
+    """A Python function, compiled for each kind of its arguments when first called with it.
+
+    Args:
+        python_function: what to run; it may read and write Keras variables, and make some.
+        placement: where it runs; None for where its values are, or where a strategy inside it says.
+        splits: whether the rows of plain arrays are split over the devices.
+    """
+
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        placement: Placement | None = None,
+        *,
+        splits: bool = False,
+    ) -> None:
+        self.python_function = python_function
+        self.placement = placement
+        self.num_traces = 0
+        self.runs_eagerly = False
+        self._splits = splits
+        self._programs: dict[Hashable, StepProgram] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function."""
+        if current_step() is not None or not is_eager():
+            return self.python_function(*args, **kwargs)  # part of what is being traced around us
+        leaves, structure = jax.tree.flatten((args, kwargs))
+        if self.runs_eagerly or _traced_anywhere(leaves):
+            return self._eagerly(leaves, structure)
+        placed = self._placed(leaves)
+        kinds = tuple(map(_kind, placed))
+        key = (structure, kinds, _keras_says())
+        program = self._programs.get(key)
+        if program is None:
+            try:
+                program = self._compile(placed, kinds, structure)
+            except _NEEDS_VALUES as error:
+                self._give_up(error)
+                return self._eagerly(leaves, structure)
+            self._programs[key] = program
+        with interrupts.watched(), interrupts.held():
+            return program([_array(leaf) for leaf, k in zip(placed, kinds, strict=True) if _is(k)])
+
+    def program_for(self, *args: Any, **kwargs: Any) -> tuple[StepProgram, list[Any]]:
+        """Give the program of a call and its arrays, without running it."""
+        leaves, structure = jax.tree.flatten((args, kwargs))
+        placed = self._placed(leaves)
+        kinds = tuple(map(_kind, placed))
+        program = self._compile(placed, kinds, structure)
+        return program, [_array(a) for a, kind in zip(placed, kinds, strict=True) if _is(kind)]
+
+    # compiling
+
+    def _compile(self, leaves: list[Any], kinds: tuple[Any, ...], structure: Any) -> StepProgram:
+        def call(arrays: list[Any]) -> Any:
+            self.num_traces += 1
+            given = iter(arrays)
+            full = [
+                next(given) if isinstance(kind, _Kind) else leaf
+                for leaf, kind in zip(leaves, kinds, strict=True)
+            ]
+            args, kwargs = jax.tree.unflatten(structure, full)
+            return self.python_function(*args, **kwargs)
+
+        wanted = [kind for kind in kinds if isinstance(kind, _Kind)]
+        specs = [jax.ShapeDtypeStruct(_true_shape(kind), kind.dtype) for kind in wanted]
+        traced = trace_step(call, specs)
+        placement = self.placement or traced.placement
+        return StepProgram(traced, placement, [kind.num_rows for kind in wanted])
+
+    def _placed(self, leaves: list[Any]) -> list[Any]:
+        if self.placement is None:
+            return [_settled(leaf) for leaf in leaves]
+        num_rows = next((len(leaf) for leaf in leaves if self._carries_rows(leaf)), None)
+        return [
+            place_rows(leaf, self.placement)
+            if self._carries_rows(leaf) and len(leaf) == num_rows
+            else _settled(leaf)
+            for leaf in leaves
+        ]
+
+    def _carries_rows(self, leaf: Any) -> bool:
+        return self._splits and _is_array(leaf) and np.ndim(leaf) > 0 and len(leaf) > 0
+
+    # running without compiling
+
+    def _eagerly(self, leaves: list[Any], structure: Any) -> Any:
+        full = [_value(leaf) for leaf in leaves]
+        args, kwargs = jax.tree.unflatten(structure, full)
+        return jax.tree.map(_as_result, self.python_function(*args, **kwargs))
+
+    def _give_up(self, error: BaseException) -> None:
+        self.runs_eagerly = True
+        name = getattr(self.python_function, "__name__", repr(self.python_function))
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        warnings.warn(
+            f"{name} runs eagerly, operation by operation: it needs values while it is compiled "
+            f"({reason}). The results are the same, it is only slower. To compile it, leave "
+            ".numpy(), print and Python branches on tensors out of it.",
+            ManyhandsWarning,
+            stacklevel=4,
+        )
+
+
+def _is(kind: Any) -> bool:
+    return isinstance(kind, _Kind)
+
+
+def _is_array(leaf: Any) -> bool:
+    if isinstance(leaf, keras.Variable):
+        return False
+    return isinstance(leaf, np.ndarray | np.generic | jax.Array) and leaf.dtype.kind not in "OSUM"
+
+
+def _traced_anywhere(leaves: list[Any]) -> bool:
+    return any(is_tracer(leaf) for leaf in leaves) or any(
+        isinstance(leaf, np.ndarray) and leaf.dtype.kind in "OSU" for leaf in leaves
+    )
+
+
+def _kind(leaf: Any) -> Any:
+    if isinstance(leaf, Rows):
+        return _Kind(tuple(leaf.array.shape), str(leaf.array.dtype), leaf.num_rows)
+    if _is_array(leaf):
+        return _Kind(tuple(leaf.shape), str(leaf.dtype), None)
+    return _Static(leaf)
+
+
+def _true_shape(kind: _Kind) -> tuple[int, ...]:
+    return kind.shape if kind.num_rows is None else (kind.num_rows, *kind.shape[1:])
+
+
+def _settled(leaf: Any) -> Any:
+    return (
+        jnp.asarray(leaf) if isinstance(leaf, np.ndarray | np.generic) and _is_array(leaf) else leaf
+    )
+
+
+def _array(leaf: Any) -> Any:
+    return leaf.array if isinstance(leaf, Rows) else leaf
+
+
+def _value(leaf: Any) -> Any:
+    if isinstance(leaf, Rows):
+        return leaf.whole
+    return _settled(leaf)
+
+
+def _as_result(leaf: Any) -> Any:
+    return leaf.value if isinstance(leaf, keras.Variable) else leaf
+
+
+def _keras_says() -> Hashable:
+    """What else a trace depends on."""
+    return keras.config.floatx(), str(keras.config.dtype_policy())

@@ -1,0 +1,182 @@
+"""What Keras' objects are made of, and the moment a new variable is first looked at.
+
+In: a layer, model, optimizer, metric or seed generator; a listener; host arrays for variables.
+Out: the named parts of the object, by attribute and position and never by Keras' automatic names;
+a call to the listener before anything sees the value of a variable made since.
+
+tests/checkpoint/test_creation.py fails when a new Keras changes what is used here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+from keras.src.backend.common.stateless_scope import in_stateless_scope
+from keras.src.backend.common.variables import Variable
+from keras.src.models.functional import Functional
+from keras.src.saving.keras_saveable import KerasSaveable
+
+_NEW = "_manyhands_new"
+_OWN = ("_trainable_variables", "_non_trainable_variables", "_variables")
+_HELD = ("_layers", "_seed_generators", "_metrics")
+_TRANSIENT = ("_loss_tracker", "_compile_metrics")
+"""Fit's own metrics: it resets them at each epoch."""
+_NOT_PARTS = frozenset(
+    (
+        *_OWN,
+        *_HELD,
+        *_TRANSIENT,
+        "_trainable_variables_indices",
+        "_tracker",
+        "_functional",
+        "_operations",
+        "_operations_by_depth",
+        "_nodes",
+        "_nodes_by_depth",
+        "_inbound_nodes",
+        "_outbound_nodes",
+        "_inputs",
+        "_outputs",
+        "_inputs_struct",
+        "_outputs_struct",
+        "_losses",
+        "_loss_ids",
+        "_compile_loss",
+        "_compile_config",
+        "_jax_state",
+    )
+)
+
+
+def parts_of(thing: Any) -> dict[str, Any] | None:
+    """Name what a Keras object is made of; None when it is not Keras'."""
+    if isinstance(thing, keras.random.SeedGenerator):
+        return {"state": thing.state}
+    if not isinstance(thing, KerasSaveable) or isinstance(thing, Variable):
+        return None
+    parts = {
+        name: value
+        for name, value in vars(thing).items()
+        if name not in _NOT_PARTS and not name.startswith("_manyhands")
+    }
+    if isinstance(thing, keras.Sequential | Functional):
+        parts["layers"] = list(thing.layers)
+    seen = {id(item) for name, value in parts.items() for _, item in named(name, value)}
+    seen.update(id(getattr(thing, name, None)) for name in _TRANSIENT)
+    for store in (*_OWN, *_HELD):
+        for position, item in enumerate(getattr(thing, store, None) or ()):
+            if id(item) not in seen:
+                parts[f"{store}/{position}"] = item
+    return parts
+
+
+def named(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Look through lists, tuples and dicts: give each thing in them with its path."""
+    if isinstance(value, list | tuple):
+        for position, item in enumerate(value):
+            yield from named(f"{name}/{position}", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from named(f"{name}/{str(key).replace('%', '%25').replace('/', '%2F')}", item)
+    else:
+        yield name, value
+
+
+def sync_model(thing: Any) -> None:
+    """Write the state that `fit` carries back to the variables; fit then reads them again."""
+    if isinstance(thing, keras.Model) and getattr(thing, "_jax_state", None) is not None:
+        thing.jax_state_sync()
+
+
+def is_tracing() -> bool:
+    """Whether a step is being traced here, so that variables have no values of their own."""
+    return in_stateless_scope()
+
+
+def peek(variable: Any) -> Any:
+    """Return a variable's array as it is, in its own dtype; None before it has one."""
+    return variable._value
+
+
+def dtype_of(variable: Any) -> str:
+    """Name the dtype that a variable's value has or will have, without any autocast."""
+    value = variable._value
+    return str(variable._dtype if value is None else value.dtype)
+
+
+def put(variable: Any, array: np.ndarray) -> None:
+    """Give a variable a host array's value, placed as its present value is, even in a trace."""
+    vars(variable).pop(_NEW, None)
+    present = variable._value
+    with jax.ensure_compile_time_eval():
+        if present is None and variable._initializer is not None:
+            value = jnp.array(array)  # made in a stateless scope: it gets its value later
+            variable._initializer = lambda *_, **__: value
+        elif variable._layout is not None:
+            variable._direct_assign(jnp.array(array))
+        else:
+            variable._value = _placed_like(present, array)
+
+
+def _placed_like(present: Any, array: np.ndarray) -> Any:
+    if not isinstance(present, jax.Array) or isinstance(present, jax.core.Tracer):
+        return jnp.array(array)
+    if present.committed:
+        return jax.device_put(array, present.sharding)
+    with jax.default_device(next(iter(present.devices()))):
+        return jnp.array(array)
+
+
+# the first look at a new variable
+
+_listener: Callable[[], None] | None = None
+
+
+def watch_new_variables(listener: Callable[[], None] | None) -> None:
+    """From now on tell the listener before the first look at each new variable; None: nobody."""
+    global _listener
+    _listener = listener
+    if listener is not None:
+        _install()
+
+
+def _install() -> None:
+    if getattr(Variable, "_manyhands_watched", False):
+        return
+    setattr(Variable, "_manyhands_watched", True)  # noqa: B010
+    init_original, assign_original = Variable.__init__, Variable.assign
+    value_original = vars(Variable)["value"].fget
+
+    @functools.wraps(init_original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        init_original(self, *args, **kwargs)
+        if _listener is not None:
+            vars(self)[_NEW] = True
+
+    @functools.wraps(value_original)
+    def value(self: Any) -> Any:
+        if _NEW in vars(self):
+            _look(self)
+        return value_original(self)
+
+    @functools.wraps(assign_original)
+    def assign(self: Any, value: Any) -> Any:
+        if _NEW in vars(self):
+            _look(self)  # what is assigned comes after what is restored
+        return assign_original(self, value)
+
+    Variable.__init__ = __init__
+    Variable.assign = assign
+    setattr(Variable, "value", property(value))  # noqa: B010
+
+
+def _look(variable: Any) -> None:
+    del vars(variable)[_NEW]
+    if _listener is not None:
+        _listener()

@@ -1,0 +1,120 @@
+"""A Python step, traced once for arguments of one kind into a pure function of its state.
+
+In: a function and its arguments.  Out: a TracedStep: the variables it touches, and
+`pure(written, read, arrays) -> (result, written)`.
+The function's Python runs once; again only if it made variables, or used ones nobody knew of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import keras
+from jax.extend.core import jaxpr_as_fun
+
+from manyhands.engine.jax_inside import is_tracer
+from manyhands.engine.keras_inside.variables import (
+    list_variable,
+    live_variables,
+    value_of,
+)
+from manyhands.engine.step_scope import StepScope
+
+_MOST_TRACES = 8
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """What a step does to arguments of one kind."""
+
+    written: list[Any]
+    read: list[Any]
+    placement: Any
+    _jaxpr: Any
+    _result: Any
+    _slots: list[int]
+    _num_known: int
+
+    def pure(self, written: list[Any], read: list[Any], arrays: list[Any]) -> tuple[Any, list[Any]]:
+        """Run the step on values: those of the variables it writes, of those it reads, and rows."""
+        state: list[Any] = [0] * self._num_known  # what the step never touches is never looked at
+        for slot, value in zip(self._slots, [*written, *read], strict=True):
+            state[slot] = value
+        given = jaxpr_as_fun(self._jaxpr)(*state, *arrays)
+        count = len(given) - len(self.written)
+        return self._result(given[:count]), list(given[count:])
+
+
+def trace_step(call: Callable[[list[Any]], Any], arrays: list[Any]) -> TracedStep:
+    """Trace `call`, which takes the step's arrays, and find the state it touches."""
+    for _ in range(_MOST_TRACES):
+        traced = _trace_once(call, arrays, live_variables())
+        if traced is not None:
+            return traced
+    raise AssertionError("a step kept making new variables")
+
+
+def _trace_once(call: Any, arrays: list[Any], known: list[Any]) -> TracedStep | None:
+    known = [variable for variable in known if value_of(variable) is not None]
+    scope: StepScope | None = None
+    results: list[Any] = []
+
+    def step(state: list[Any], arrays: list[Any]) -> Any:
+        nonlocal scope
+        values = {id(v): value for v, value in zip(known, state, strict=True)}
+        scope = StepScope(values)
+        with scope:
+            given = call(arrays)
+            given = jax.tree.map(_as_value, given)
+        leaves, structure = jax.tree.flatten(given)
+        wanted = [_is_value(leaf) for leaf in leaves]
+        kept = [leaf for leaf, is_value in zip(leaves, wanted, strict=True) if not is_value]
+        results.append((structure, wanted, kept))
+        new = [scope.state_mapping[key] for key in scope.written]
+        return [leaf for leaf, is_value in zip(leaves, wanted, strict=True) if is_value] + new
+
+    specs = [_spec(value_of(variable)) for variable in known]
+    jaxpr = jax.make_jaxpr(step)(specs, arrays)
+    assert scope is not None, "the step ran"
+    made = [v for v in scope.touched.values() if id(v) not in {id(k) for k in known}]
+    if made:
+        for variable in made:
+            list_variable(variable)
+        return None
+    slot_of = {id(variable): slot for slot, variable in enumerate(known)}
+    written = list(scope.written.values())
+    read = [v for key, v in scope.touched.items() if key not in scope.written]
+    return TracedStep(
+        written=written,
+        read=read,
+        placement=scope.placement,
+        _jaxpr=jaxpr,
+        _result=_rebuilder(*results[-1]),
+        _slots=[slot_of[id(variable)] for variable in [*written, *read]],
+        _num_known=len(known),
+    )
+
+
+def _spec(value: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(value.shape, value.dtype)
+
+
+def _as_value(leaf: Any) -> Any:
+    """Take a variable that a step returns for its value."""
+    return leaf.value if isinstance(leaf, keras.Variable) else leaf
+
+
+def _is_value(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) or is_tracer(leaf)
+
+
+def _rebuilder(structure: Any, wanted: list[bool], kept: list[Any]) -> Any:
+    def rebuild(values: Any) -> Any:
+        values, others = iter(values), iter(kept)
+        leaves = [next(values) if is_value else next(others) for is_value in wanted]
+        return jax.tree.unflatten(structure, leaves)
+
+    return rebuild

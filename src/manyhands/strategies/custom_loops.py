@@ -1,0 +1,32 @@
+"""Teach Keras what custom loops need: tapes that see variables, gradients summed over replicas.
+
+In: nothing.  Out: Keras' variables and optimizers, taught once a process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyhands.engine.keras_inside.optimizers import install_optimizers
+from manyhands.engine.keras_inside.variables import install_variables
+from manyhands.engine.step_scope import StepScope
+from manyhands.engine.tape import note_read
+from manyhands.strategies.context import replica_of_step
+from manyhands.strategies.reduce_op import ReduceOp
+
+
+def install() -> None:
+    """Do it; a second time does nothing."""
+    install_variables(on_read=note_read, is_step=lambda scope: isinstance(scope, StepScope))
+    install_optimizers(before_apply=_summed_over_replicas)
+
+
+def _summed_over_replicas(gradients: list[Any]) -> list[Any]:
+    """Sum gradients where a step runs once for each replica; they are the whole batch's else."""
+    replica = replica_of_step()
+    if replica is None:
+        return gradients
+    return [
+        None if gradient is None else replica.all_reduce(ReduceOp.SUM, gradient)
+        for gradient in gradients
+    ]

@@ -1,0 +1,66 @@
+"""Bring the values of several replicas together, outside of a step.
+
+In: what `run` returned, or rows that are split over the devices.  Out: one value.
+A value that a step computed from the whole batch is already the value of all replicas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from manyhands.engine.step_program import Rows
+from manyhands.strategies.reduce_op import ReduceOp
+from manyhands.strategies.replica_context import PerReplicaValue
+
+
+def reduce(op: ReduceOp, value: Any, axis: int | None) -> Any:
+    """Sum or average over replicas, and along `axis` if one is given."""
+    return jax.tree.map(lambda part: _reduced(op, part, axis), value, is_leaf=_is_split)
+
+
+def gather(value: Any, axis: int) -> Any:
+    """Lay the replicas' values end to end."""
+    return jax.tree.map(lambda part: _gathered(part, axis), value, is_leaf=_is_split)
+
+
+def local_results(value: Any) -> tuple[Any, ...]:
+    """List the replicas' values; a value that is everybody's stands for itself."""
+    if isinstance(value, Rows | PerReplicaValue):
+        return value.values
+    parts = jax.tree.leaves(value, is_leaf=_is_split)
+    split = [part for part in parts if _is_split(part)]
+    if not split:
+        return (value,)
+    count = len(split[0].values)
+    return tuple(
+        jax.tree.map(
+            lambda part, i=i: part.values[i] if _is_split(part) else part, value, is_leaf=_is_split
+        )
+        for i in range(count)
+    )
+
+
+def _is_split(value: Any) -> bool:
+    return isinstance(value, Rows | PerReplicaValue)
+
+
+def _gathered(part: Any, axis: int) -> Any:
+    if isinstance(part, Rows):
+        return part.whole if axis == 0 else jnp.concatenate(part.values, axis)
+    if isinstance(part, PerReplicaValue):
+        return jnp.concatenate(part.values, axis)
+    return part
+
+
+def _reduced(op: ReduceOp, part: Any, axis: int | None) -> Any:
+    combined = jnp.sum if op is ReduceOp.SUM else jnp.mean
+    if axis is not None:
+        return combined(jnp.asarray(_gathered(part, axis)), axis=axis)
+    if isinstance(part, PerReplicaValue):
+        return combined(part.stacked, axis=0)
+    if isinstance(part, Rows):
+        return combined(jnp.stack([jnp.asarray(jax.device_get(v)) for v in part.values]), axis=0)
+    return part

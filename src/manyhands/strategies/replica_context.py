@@ -1,0 +1,174 @@
+"""A step that asks which replica it is: it runs once for each, on that replica's rows.
+
+In: a step and its arguments, while the step is being traced.  Out: its results, one a replica, and
+the variables it wrote, brought together.
+All replicas are one vectorised program (`jax.vmap` with a named axis), so sums over them are sums
+over that axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import keras
+
+from manyhands.engine.step_scope import current_step
+from manyhands.errors import StepError, explain
+from manyhands.strategies.context import in_step
+from manyhands.strategies.reduce_op import ReduceOp
+
+if TYPE_CHECKING:
+    from manyhands.strategies.strategy import Strategy
+
+AXIS = "manyhands_replicas"
+
+
+class ReplicaContext:
+    """What a step may know of the replica it runs for."""
+
+    def __init__(self, strategy: Strategy, replica_id: Any) -> None:
+        self.strategy = strategy
+        self.replica_id_in_sync_group = replica_id
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas run this step together."""
+        return self.strategy.num_devices
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that the replicas run on."""
+        return tuple(str(device) for device in self.strategy.devices)
+
+    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
+        """Bring the replicas' values together; each replica gets the result."""
+        del options
+        op = ReduceOp.of(reduce_op)
+        reduced = jax.lax.psum if op is ReduceOp.SUM else jax.lax.pmean
+        return jax.tree.map(lambda part: reduced(jnp.asarray(part), AXIS), value)
+
+    def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
+        """Lay the replicas' values end to end; each replica gets the result."""
+        del options
+        return jax.tree.map(
+            lambda part: jax.lax.all_gather(jnp.asarray(part), AXIS, axis=axis, tiled=True), value
+        )
+
+    def merge_call(self, merge_fn: Callable[..., Any], *_: Any, **__: Any) -> Any:
+        """Call a function once for all replicas, with what each of them gives."""
+        raise StepError(
+            explain(
+                "merge_call is not supported.",
+                got=f"a call of {getattr(merge_fn, '__name__', merge_fn)!r}",
+                fix="use all_reduce or all_gather, which every replica calls.",
+            )
+        )
+
+    def __enter__(self) -> ReplicaContext:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class ReplicaScope(keras.StatelessScope):
+    """The variables of one replica: read as the step around it has them, written apart."""
+
+    def __init__(self, around: Any) -> None:
+        super().__init__(collect_losses=True, initialize_variables=False)
+        self._around = around
+        self.written: dict[int, Any] = {}
+
+    def get_current_value(self, variable: Any) -> Any:
+        """Give what this replica wrote, or what the step has."""
+        value = self.state_mapping.get(id(variable))
+        return self._around.get_current_value(variable) if value is None else value
+
+    def add_update(self, update: Any) -> None:
+        """Take this replica's new value."""
+        variable, value = update
+        self.written[id(variable)] = variable
+        self.state_mapping[id(variable)] = value
+
+
+def run_per_replica(
+    strategy: Strategy, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Run a step once for each replica; every result is led by the replicas."""
+    around = current_step()
+    assert around is not None, "a step that asks for its replica is traced"
+    leaves, structure = jax.tree.flatten((args, kwargs))
+    count = strategy.num_devices
+    split = [_split(leaf, count) for leaf in leaves]
+    axes = [0 if is_split else None for is_split, _ in split]
+    written: list[Any] = []
+
+    def replica(number: Any, *parts: Any) -> Any:
+        own_args, own_kwargs = jax.tree.unflatten(structure, parts)
+        scope = ReplicaScope(around)
+        with scope, in_step(strategy, ReplicaContext(strategy, number)):
+            result = step(*own_args, **own_kwargs)
+        written[:] = scope.written.values()
+        return result, [scope.state_mapping[key] for key in scope.written]
+
+    result, new = jax.vmap(replica, in_axes=(0, *axes), axis_name=AXIS)(
+        jnp.arange(count), *(part for _, part in split)
+    )
+    for variable, values in zip(written, new, strict=True):
+        around.add_update((variable, _together(variable, values, around)))
+    return jax.tree.map(PerReplicaValue, result)
+
+
+class PerReplicaValue:
+    """What each replica's step gave, led by the replicas; a pytree, so that it leaves a trace."""
+
+    def __init__(self, stacked: Any) -> None:
+        self.stacked = stacked
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """One value a replica."""
+        return tuple(self.stacked[i] for i in range(self.stacked.shape[0]))
+
+    def __repr__(self) -> str:
+        return f"PerReplica({list(self.values)})"
+
+
+jax.tree_util.register_pytree_node(
+    PerReplicaValue,
+    lambda value: ((value.stacked,), None),
+    lambda _, parts: PerReplicaValue(*parts),
+)
+
+
+def _split(leaf: Any, count: int) -> tuple[bool, Any]:
+    if isinstance(leaf, PerReplicaValue):
+        return True, leaf.stacked
+    if not isinstance(leaf, jax.Array) or leaf.ndim == 0:
+        return False, leaf
+    if leaf.shape[0] % count:
+        raise StepError(
+            explain(
+                "A step that asks for its replica needs as many rows on each.",
+                got=f"{leaf.shape[0]} rows for {count} replicas",
+                fix="batch with drop_remainder=True, or leave get_replica_context out of the step: "
+                "it then sees the whole batch, of any size.",
+            )
+        )
+    return True, leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:])
+
+
+def _together(variable: Any, values: Any, around: Any) -> Any:
+    """Bring one variable's values of all replicas together, as its aggregation says."""
+    if variable.aggregation == "sum":
+        before = around.get_current_value(variable)
+        return before + jnp.sum(values - before, axis=0)
+    if variable.aggregation == "only_first_replica" or not jnp.issubdtype(
+        values.dtype, jnp.floating
+    ):
+        return values[0]
+    same = jnp.all(values == values[:1])
+    return jnp.where(same, values[0], jnp.mean(values, axis=0))
