@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
+from jax.core import Tracer
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 from keras.src.backend.common.variables import Variable
 from keras.src.models.functional import Functional
@@ -69,10 +70,11 @@ def parts_of(thing: Any) -> dict[str, Any] | None:
         parts["layers"] = list(thing.layers)
     seen = {id(item) for name, value in parts.items() for _, item in named(name, value)}
     seen.update(id(getattr(thing, name, None)) for name in _TRANSIENT)
-    for store in (*_OWN, *_HELD):
+    lent = _OWN[:2] if isinstance(thing, keras.Optimizer) else ()  # the model's, not its own
+    for store in (name for name in (*_OWN, *_HELD) if name not in lent):
         for position, item in enumerate(getattr(thing, store, None) or ()):
             if id(item) not in seen:
-                parts[f"{store}/{position}"] = item
+                parts[f"other{store}/{position}"] = item
     return parts
 
 
@@ -125,7 +127,7 @@ def put(variable: Any, array: np.ndarray) -> None:
 
 
 def _placed_like(present: Any, array: np.ndarray) -> Any:
-    if not isinstance(present, jax.Array) or isinstance(present, jax.core.Tracer):
+    if not isinstance(present, jax.Array) or isinstance(present, Tracer):
         return jnp.array(array)
     if present.committed:
         return jax.device_put(array, present.sharding)

@@ -1,0 +1,96 @@
+"""One save at a time, while the program goes on.
+
+In: jobs that write a checkpoint.  Out: they run one after the other in a thread; a failure is
+kept, and raised at the next save or `sync`.  The interpreter does not end before the last is done.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from manyhands.checkpoint.errors import CheckpointError, CheckpointWriteError
+from manyhands.errors import explain
+
+logger = logging.getLogger(__name__)
+
+
+class Background:
+    """The thread that writes checkpoints, and what became of its last job."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._path: Path | None = None
+        self._failure: tuple[Path, BaseException] | None = None
+        self._at_exit = False
+
+    def run(self, path: Path, job: Callable[[], None], *, wait: bool) -> None:
+        """Begin a job when the one before is done; with `wait`, see it end."""
+        self.finish()
+        if wait:
+            try:
+                job()
+            except Exception as failure:
+                raise _explained(path, failure) from failure
+            return
+        self._wait_at_exit()
+        self._path = path
+        self._thread = threading.Thread(
+            target=self._run, args=(path, job), name="manyhands-checkpoint"
+        )
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Wait for the job that runs, and raise if one has failed."""
+        self.wait()
+        failed, self._failure = self._failure, None
+        if failed is not None:
+            raise _explained(*failed) from failed[1]
+
+    def wait(self, directory: Path | None = None) -> None:
+        """Wait for the job that runs, if it writes into this directory."""
+        thread, path = self._thread, self._path
+        if thread is None or path is None or thread is threading.current_thread():
+            return
+        if directory is None or path.parent.absolute() == directory.absolute():
+            thread.join()
+            self._thread = None
+
+    def _run(self, path: Path, job: Callable[[], None]) -> None:
+        try:
+            job()
+        except BaseException as failure:
+            self._failure = path, failure
+
+    def _wait_at_exit(self) -> None:
+        """Wait before Python closes its executors, which Orbax needs (as Python 3.11 to 3.13 do).
+
+        Where that hook is gone, Python still joins our thread, and a late save may fail.
+        """
+        if not self._at_exit:
+            self._at_exit = True
+            register = getattr(threading, "_register_atexit", None)
+            if register is not None:
+                register(self._end)
+
+    def _end(self) -> None:
+        self.wait()
+        if self._failure is not None:
+            logger.error("%s", _explained(*self._failure))
+
+
+def _explained(path: Path, failure: BaseException) -> CheckpointError:
+    if isinstance(failure, CheckpointError):
+        return failure
+    return CheckpointWriteError(
+        explain(
+            "A checkpoint could not be written; the ones before it are as they were.",
+            got=f"{path}: {type(failure).__name__}: {failure}",
+            fix="free space or choose another directory, and save again.",
+        )
+    )
+
+
+background = Background()

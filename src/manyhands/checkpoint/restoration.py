@@ -1,0 +1,190 @@
+"""From a saved graph to the objects of a program, now and as they come to be.
+
+In: a Manifest, its arrays, the object to restore.  Out: values in variables, states set.
+Saved nodes and objects are paired by the names on the way from the root.  First everything is
+paired and checked, then assigned: nothing is half restored.  What is not there yet (a layer not
+built, an optimizer before its first step) waits: each object that misses parts is remembered,
+weakly, and looked at again before the first look at any new variable.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from manyhands.checkpoint.errors import CheckpointMismatchError
+from manyhands.checkpoint.graph import children, kind_of
+from manyhands.checkpoint.manifest import ArraySpec, Manifest, Node
+from manyhands.checkpoint.state_json import decode
+from manyhands.engine.keras_inside.creation import (
+    dtype_of,
+    put,
+    sync_model,
+    watch_new_variables,
+)
+from manyhands.errors import explain
+
+_waiting: list[Restoration] = []
+_lock = threading.RLock()
+
+
+def settle() -> None:
+    """Give the values that wait to the objects that have come to be."""
+    with _lock:
+        for restoration in list(_waiting):
+            restoration.settle()
+
+
+class Restoration:
+    """One checkpoint on its way into the objects of a program."""
+
+    def __init__(self, path: str, manifest: Manifest, arrays: dict[str, np.ndarray]) -> None:
+        self.path = path
+        self._nodes = manifest.nodes
+        self._arrays = arrays
+        self._taken: dict[int, Callable[[], Any]] = {}
+        self._open: list[tuple[Callable[[], Any], int]] = []
+
+    def begin(self, *roots: Any) -> None:
+        """Restore all that is there; `roots` are the objects that stand for the checkpoint."""
+        with _lock:
+            self._taken[0] = _reference(roots[0], None)
+            self._open = [(self._watched(root), 0) for root in roots]
+            self.settle()
+            given = self.restored()
+            for older in list(_waiting):
+                older.give_way(given)
+            if self._open:
+                _waiting.insert(0, self)  # the newest is asked first
+            _listen()
+
+    def settle(self) -> None:
+        """Pair what has come to be, check all of it, then assign."""
+        with _lock:
+            pairs = self._pair()
+            problems = [p for node, thing, _ in pairs if (p := self._problem(node, thing))]
+            if problems:
+                self._open = []
+                self._leave()
+                raise _mismatch(self.path, problems)
+            for _, _, holder in pairs:
+                sync_model(holder)
+            for node, thing, _ in pairs:
+                self._assign(node, thing)
+            for holder in {id(holder): holder for _, _, holder in pairs}.values():
+                if callable(getattr(holder, "finalize_state", None)):
+                    holder.finalize_state()  # Keras' Normalization keeps what it derives
+            if not self._open:
+                self._leave()
+
+    def missing(self) -> list[str]:
+        """Name the saved values that no object has taken."""
+        return [n.key for i, n in enumerate(self._nodes) if n.is_leaf and i not in self._taken]
+
+    def restored(self) -> set[int]:
+        """Give the ids of the objects whose values came from this checkpoint."""
+        return {id(thing) for thing in self._things()}
+
+    def num_restored(self) -> int:
+        """Count the values that objects have taken."""
+        return sum(self._nodes[number].is_leaf for number in self._taken)
+
+    def give_way(self, given: set[int]) -> None:
+        """Leave objects to a later restoration."""
+        self._open = [(thing, node) for thing, node in self._open if id(thing()) not in given]
+        if not self._open:
+            self._leave()
+
+    # pairing
+
+    def _pair(self) -> list[tuple[Node, Any, Any]]:
+        """Follow the saved names into the objects; give new leaves with who holds them."""
+        pairs, queue, still_open = [], list(self._open), []
+        while queue:
+            reference, number = queue.pop(0)
+            holder = reference()
+            if holder is None:
+                continue
+            parts = children(holder)
+            for name, child in self._nodes[number].children.items():
+                if child in self._taken or name not in parts:
+                    continue
+                node, thing = self._nodes[child], parts[name]
+                if not _are_alike(node, thing):
+                    continue
+                self._taken[child] = _reference(thing, None)
+                if node.is_leaf:
+                    pairs.append((node, thing, holder))
+                else:
+                    queue.append((self._watched(thing), child))
+            if any(child not in self._taken for child in self._nodes[number].children.values()):
+                still_open.append((reference, number))
+        self._open = still_open
+        return pairs
+
+    def _problem(self, node: Node, thing: Any) -> str | None:
+        if node.array is None:
+            return None
+        wanted = ArraySpec(tuple(thing.shape), dtype_of(thing))
+        return None if wanted == node.array else f"{node.key}: saved {node.array}, here {wanted}"
+
+    def _assign(self, node: Node, thing: Any) -> None:
+        if node.array is not None:
+            put(thing, self._arrays.pop(node.key))
+        elif isinstance(thing, np.random.Generator):
+            thing.bit_generator.state = decode(node.state)
+        else:
+            thing.set_state(decode(node.state))
+
+    # liveness
+
+    def _things(self) -> list[Any]:
+        return [thing for ref in self._taken.values() if (thing := ref()) is not None]
+
+    def _watched(self, thing: Any) -> Callable[[], Any]:
+        return _reference(thing, self._drop_dead)
+
+    def _drop_dead(self, _: Any) -> None:
+        self._open = [entry for entry in self._open if entry[0]() is not None]
+        if not self._open:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._arrays.clear()
+        if self in _waiting:
+            _waiting.remove(self)
+        _listen()
+
+
+def _listen() -> None:
+    watch_new_variables(settle if _waiting else None)
+
+
+def _reference(thing: Any, on_death: Callable[[Any], None] | None) -> Callable[[], Any]:
+    try:
+        return weakref.ref(thing, on_death)
+    except TypeError:
+        return lambda: thing
+
+
+def _are_alike(node: Node, thing: Any) -> bool:
+    kind = kind_of(thing)
+    if node.array is not None:
+        return kind == "variable"
+    return kind == ("state" if node.has_state else "object")
+
+
+def _mismatch(path: str, problems: list[str]) -> CheckpointMismatchError:
+    more = f" and {len(problems) - 4} more" if len(problems) > 4 else ""
+    return CheckpointMismatchError(
+        explain(
+            f"Values of the checkpoint {path} do not fit; nothing was restored.",
+            got="; ".join(problems[:4]) + more,
+            fix="make the model as it was when it was saved, or leave the object out of the "
+            "Checkpoint.",
+        )
+    )

@@ -1,0 +1,114 @@
+"""From objects to files.
+
+In: an object and a path.  Out: a Snapshot, whose values are copies on the host that no later step
+can touch; then the files at that path, complete or not there at all.
+The copy is all that the program waits for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from manyhands.checkpoint.array_store import write_arrays
+from manyhands.checkpoint.disk import appearing
+from manyhands.checkpoint.errors import CheckpointError, NotTrackableError
+from manyhands.checkpoint.graph import Found, walk, without_empty
+from manyhands.checkpoint.manifest import ARRAYS, ArraySpec, Node, write_manifest
+from manyhands.checkpoint.state_json import encode
+from manyhands.engine.keras_inside.creation import is_tracing, peek, sync_model
+from manyhands.errors import explain
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All values of a graph at one moment."""
+
+    nodes: tuple[Node, ...]
+    arrays: dict[str, np.ndarray]
+
+
+def refuse_in_trace(what: str) -> None:
+    """Say so when a checkpoint is wanted inside a compiled step."""
+    if is_tracing():
+        raise CheckpointError(
+            explain(
+                f"{what} was called inside a compiled step.",
+                got="a function that is being traced: its variables have no values yet",
+                fix="call it in the loop around strategy.run or the tf.function.",
+            )
+        )
+
+
+def snapshot(root: Any, *also: Any) -> Snapshot:
+    """Copy the values of everything below an object to the host."""
+    refuse_in_trace("Saving a checkpoint")
+    found = without_empty(walk(root, *also))
+    for thing in (*also, *(node.thing for node in found)):
+        sync_model(thing)
+    variables = {node.key: peek(node.thing) for node in found if node.kind == "variable"}
+    arrays = _on_host({key: value for key, value in variables.items() if value is not None})
+    return Snapshot(tuple(_node(node, arrays) for node in found), arrays)
+
+
+def _on_host(values: dict[str, Any]) -> dict[str, np.ndarray]:
+    for key, value in values.items():
+        if isinstance(value, Tracer):
+            raise _never_computed(key)
+        if isinstance(value, jax.Array):
+            value.copy_to_host_async()
+    return {key: _copy(value) for key, value in values.items()}
+
+
+def _never_computed(key: str) -> CheckpointError:
+    return CheckpointError(
+        explain(
+            "A variable holds a value of a function that JAX was tracing.",
+            got=key,
+            fix="assign to variables only in steps that run through strategy.run or fit.",
+        )
+    )
+
+
+def _copy(value: Any) -> np.ndarray:
+    """Take a value to the host; what already is there is copied, for the next step may reuse it."""
+    host = np.asarray(value)
+    on_host = not isinstance(value, jax.Array) or any(d.platform == "cpu" for d in value.devices())
+    return host.copy() if on_host else host
+
+
+def _node(node: Found, arrays: dict[str, np.ndarray]) -> Node:
+    if node.kind == "state":
+        return Node(key=node.key, state=_state(node), has_state=True)
+    array = arrays.get(node.key)
+    if node.kind == "variable" and array is not None:
+        return Node(key=node.key, array=ArraySpec(array.shape, str(array.dtype)))
+    return Node(key=node.key, children=node.children)
+
+
+def _state(node: Found) -> Any:
+    thing = node.thing
+    random = isinstance(thing, np.random.Generator)
+    state = thing.bit_generator.state if random else thing.get_state()
+    try:
+        return encode(state)
+    except TypeError as error:
+        raise NotTrackableError(
+            explain(
+                "The state of an object cannot be written as plain data.",
+                got=f"{node.key}: {type(thing).__name__}.get_state() holds something else: {error}",
+                fix="let get_state() return numbers, strings, bytes, arrays, lists and dicts.",
+            )
+        ) from error
+
+
+def write(path: Path, taken: Snapshot) -> None:
+    """Write a snapshot to a path, where it appears when all of it is on the disk."""
+    with appearing(path) as directory:
+        write_arrays(directory.absolute() / ARRAYS, taken.arrays)
+        write_manifest(directory, taken.nodes)
