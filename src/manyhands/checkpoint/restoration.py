@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.checkpoint.errors import CheckpointMismatchError
-from manyhands.checkpoint.graph import children, kind_of
+from manyhands.checkpoint.graph import children, kind_of, walk
 from manyhands.checkpoint.manifest import ArraySpec, Manifest, Node
 from manyhands.checkpoint.state_json import decode
 from manyhands.engine.keras_inside.creation import (
@@ -54,6 +54,8 @@ class Restoration:
         with _lock:
             self._taken[0] = _reference(roots[0], None)
             self._open = [(self._watched(root), 0) for root in roots]
+            for thing in (*roots, *(node.thing for node in walk(*roots))):
+                sync_model(thing)  # or `fit` would go on with the values that it carries
             self.settle()
             given = self.restored()
             for older in list(_waiting):
@@ -65,14 +67,12 @@ class Restoration:
     def settle(self) -> None:
         """Pair what has come to be, check all of it, then assign."""
         with _lock:
+            before = dict(self._taken), self._open
             pairs = self._pair()
             problems = [p for node, thing, _ in pairs if (p := self._problem(node, thing))]
             if problems:
-                self._open = []
-                self._leave()
+                self._taken, self._open = before  # so that each look says it again
                 raise _mismatch(self.path, problems)
-            for _, _, holder in pairs:
-                sync_model(holder)
             for node, thing, _ in pairs:
                 self._assign(node, thing)
             for holder in {id(holder): holder for _, _, holder in pairs}.values():

@@ -180,5 +180,10 @@ def _install() -> None:
 
 def _look(variable: Any) -> None:
     del vars(variable)[_NEW]
-    if _listener is not None:
+    if _listener is None:
+        return
+    try:
         _listener()
+    except BaseException:
+        vars(variable)[_NEW] = True  # Keras swallows errors while it builds: say it again
+        raise
