@@ -1,17 +1,41 @@
-"""Rows: in which order they come, and how they get to the devices without being waited for."""
+"""Rows: in which order they come, and how they get to the devices without being waited for.
+
+The names of `manyhands.data.dataset` are here too, and load when they are used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
 
 from manyhands.data.array_feed import ArrayFeed, ArrayFeeder
 from manyhands.data.feed import FeedCounts, FeedPolicy, Placer
 from manyhands.data.order import RowOrder
 from manyhands.data.stream_feed import StreamFeed, StreamFeeder
 
+if TYPE_CHECKING:
+    from manyhands.data.dataset import Dataset, DatasetIterator, RowPlan, TensorSpec, row_key
+
 __all__ = [
     "ArrayFeed",
     "ArrayFeeder",
+    "Dataset",
+    "DatasetIterator",
     "FeedCounts",
     "FeedPolicy",
     "Placer",
     "RowOrder",
+    "RowPlan",
     "StreamFeed",
     "StreamFeeder",
+    "TensorSpec",
+    "row_key",
 ]
+
+_OF_DATASET = ("Dataset", "DatasetIterator", "RowPlan", "TensorSpec", "row_key")
+
+
+def __getattr__(name: str) -> object:
+    if name in _OF_DATASET:
+        return getattr(importlib.import_module("manyhands.data.dataset"), name)
+    raise AttributeError(f"module 'manyhands.data' has no attribute {name!r}")

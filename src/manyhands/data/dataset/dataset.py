@@ -1,0 +1,345 @@
+"""Dataset: tf.data's words for making and changing pipelines.
+
+In: arrays, generators, files, functions.  Out: datasets.  Arguments are checked here; what they do
+is in the stages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from manyhands.data.dataset.ahead import Prefetch
+from manyhands.data.dataset.arguments import count, paths_of, seed_of, threads
+from manyhands.data.dataset.batching import Batch, Unbatch
+from manyhands.data.dataset.caching import Cache
+from manyhands.data.dataset.core import Core
+from manyhands.data.dataset.draws import Draws
+from manyhands.data.dataset.files import (
+    Files,
+    LineReader,
+    PieceReader,
+    matching_files,
+    record_opener,
+)
+from manyhands.data.dataset.flattening import Interleave, Window
+from manyhands.data.dataset.generating import Generated, signature_of
+from manyhands.data.dataset.mapping import Filter, Map
+from manyhands.data.dataset.ordering import Concatenate, Enumerate, Repeat, Shuffle, Slice, Zip
+from manyhands.data.dataset.padding import Padding
+from manyhands.data.dataset.records import checked_compression
+from manyhands.data.dataset.sources import Elements, Range, Slices
+from manyhands.data.dataset.spec import as_dtype
+from manyhands.data.dataset.structure import as_element, map_leaves, same_nesting
+from manyhands.errors import DataError, explain
+
+AUTOTUNE = -1
+_CYCLE = 4
+"""Datasets open at a time in `interleave`, where the user leaves it to us."""
+
+
+class Dataset(Core):
+    """A pipeline of elements: nested tuples and dicts of arrays.
+
+    Every method gives a new dataset.  `name` arguments, and those that only tune TensorFlow's
+    runtime, are accepted and change nothing.
+    """
+
+    # Sources
+
+    @classmethod
+    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Self:  # noqa: ARG003
+        """Cut arrays into rows; nested tuples and dicts of arrays stay nested."""
+        return cls._of(Slices(as_element(tensors)))
+
+    @classmethod
+    def from_tensors(cls, tensors: Any, name: str | None = None) -> Self:  # noqa: ARG003
+        """Make a dataset of one element."""
+        return cls._of(Elements([as_element(tensors)]))
+
+    @classmethod
+    def from_generator(
+        cls,
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = (),
+        output_signature: Any = None,
+        name: str | None = None,  # noqa: ARG003
+    ) -> Self:
+        """Read what a generator yields; `generator` is called anew for each pass."""
+        if not callable(generator):
+            raise DataError(
+                explain(
+                    "from_generator needs a function that starts a generator.",
+                    got=type(generator).__name__,
+                    fix="pass the function itself, not what it returns.",
+                )
+            )
+        signature = signature_of(output_signature, output_types, output_shapes)
+        handed = tuple(cls._hand()(as_element(arg)) for arg in args or ())
+        return cls._of(Generated(generator, handed, signature))
+
+    @classmethod
+    def range(cls, *args: int, output_type: Any = np.int64, name: str | None = None) -> Self:  # noqa: ARG003
+        """Count, as Python's range."""
+        numbers = range(*(int(arg) for arg in args))
+        return cls._of(Range(numbers, as_dtype(output_type)))
+
+    @classmethod
+    def from_records(
+        cls, filenames: Any, compression_type: Any = None, num_parallel_reads: Any = None
+    ) -> Self:
+        """Read TFRecord files, one after the other or (num_parallel_reads) in turns."""
+        kind = checked_compression(compression_type)
+        return cls._files(filenames, record_opener(kind), "TFRecordDataset", num_parallel_reads)
+
+    @classmethod
+    def from_text_lines(
+        cls, filenames: Any, compression_type: Any = None, num_parallel_reads: Any = None
+    ) -> Self:
+        """Read text files line by line."""
+        kind = checked_compression(compression_type)
+        opener = lambda path: LineReader(path, kind)  # noqa: E731
+        return cls._files(filenames, opener, "TextLineDataset", num_parallel_reads)
+
+    @classmethod
+    def from_fixed_length_records(
+        cls,
+        filenames: Any,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        compression_type: Any = None,
+    ) -> Self:
+        """Read files of pieces that are all of one length."""
+        size = count(record_bytes, "record_bytes")
+        kind = checked_compression(compression_type)
+        ends = (header_bytes or 0, footer_bytes or 0)
+        opener = lambda path: PieceReader(path, size, *ends, kind)  # noqa: E731
+        return cls._files(filenames, opener, "FixedLengthRecordDataset", None)
+
+    @classmethod
+    def _files(cls, filenames: Any, opener: Any, name: str, at_once: Any) -> Self:
+        paths = filenames.stage if isinstance(filenames, Core) else Slices(paths_of(filenames))
+        if at_once is None:
+            return cls._of(Files(paths, opener, name))
+        cycle = _CYCLE if int(at_once) < 0 else count(at_once, "num_parallel_reads")
+        each = lambda path: cls._of(Files(Elements([path]), opener, name))  # noqa: E731
+        return cls._of(paths).interleave(each, cycle_length=cycle)
+
+    @classmethod
+    def list_files(
+        cls,
+        file_pattern: Any,
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,  # noqa: ARG003
+    ) -> Self:
+        """Name the files that match, in a new order each pass unless `shuffle=False`."""
+        names = [os.fsdecode(path) for path in paths_of(file_pattern)]
+        found = matching_files(names)
+        listed = cls.from_tensor_slices(found)
+        return listed if shuffle is False else listed.shuffle(len(found), seed)
+
+    @classmethod
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:  # noqa: ARG003
+        """Put datasets side by side: `zip((a, b))`, `zip(a, b)`, or a dict of them."""
+        nested = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        if isinstance(nested, (tuple, list)):
+            return cls._of(Zip(tuple(cls._nested(part) for part in nested)))
+        if isinstance(nested, dict):
+            return cls._of(Zip({key: cls._nested(part) for key, part in nested.items()}))
+        return cls._of(cls._nested(nested))
+
+    @classmethod
+    def _nested(cls, part: Any) -> Any:
+        if isinstance(part, Core):
+            return part.stage
+        if isinstance(part, (tuple, list, dict)):
+            return cls.zip(part).stage
+        raise DataError(
+            explain("zip takes datasets.", got=type(part).__name__, fix="make it a Dataset first.")
+        )
+
+    # Order
+
+    def shuffle(
+        self,
+        buffer_size: int,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = None,
+        name: str | None = None,  # noqa: ARG002
+    ) -> Self:
+        """Draw each element from a buffer of the next `buffer_size`."""
+        size = count(buffer_size, "buffer_size")
+        again = reshuffle_each_iteration is not False
+        return self._then(Shuffle(self.stage, size, Draws(seed_of(seed), again)))
+
+    def repeat(self, count: int | None = None, name: str | None = None) -> Self:  # noqa: ARG002
+        """Give the elements so many times; for ever when not told."""
+        return self._then(Repeat(self.stage, -1 if count is None else int(count)))
+
+    def take(self, count: int, name: str | None = None) -> Self:  # noqa: ARG002
+        """Give the first `count`; all when -1."""
+        return self._then(Slice(self.stage, f"take({int(count)})", count=int(count)))
+
+    def skip(self, count: int, name: str | None = None) -> Self:  # noqa: ARG002
+        """Leave out the first `count`; all when -1."""
+        if int(count) < 0:
+            return self._then(Slice(self.stage, "skip(-1)", count=0))
+        return self._then(Slice(self.stage, f"skip({int(count)})", start=int(count)))
+
+    def shard(self, num_shards: int, index: int, name: str | None = None) -> Self:  # noqa: ARG002
+        """Give every `num_shards`-th element, from number `index` on."""
+        step = count(num_shards, "num_shards")
+        if not 0 <= int(index) < step:
+            raise DataError(
+                explain(
+                    "There is no such shard.",
+                    got=f"index {int(index)} of {step} shards",
+                    fix=f"choose an index from 0 to {step - 1}.",
+                )
+            )
+        title = f"shard({step}, {int(index)})"
+        return self._then(Slice(self.stage, title, start=int(index), step=step))
+
+    def concatenate(self, dataset: Core, name: str | None = None) -> Self:  # noqa: ARG002
+        """Give another dataset's elements after these."""
+        if not same_nesting(self.element_spec, dataset.element_spec):
+            raise DataError(
+                explain(
+                    "Datasets can follow each other only if their elements are nested alike.",
+                    got=f"{self.element_spec} and {dataset.element_spec}",
+                    fix="map one of them to the nesting of the other.",
+                )
+            )
+        return self._then(Concatenate(self.stage, dataset.stage))
+
+    def enumerate(self, start: int = 0, name: str | None = None) -> Self:  # noqa: ARG002
+        """Give each element with its number."""
+        return self._then(Enumerate(self.stage, int(start)))
+
+    # Functions
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,  # noqa: ARG002 - the order is always kept
+        **_: Any,
+    ) -> Self:
+        """Apply a function to each element; compiled over whole batches where JAX can trace it."""
+        function = self._function(map_func, "map")
+        return self._then(Map(self.stage, function, threads(num_parallel_calls), Draws()))
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Self:  # noqa: ARG002
+        """Give the elements for which a function says yes."""
+        return self._then(Filter(self.stage, self._function(predicate, "filter"), Draws()))
+
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Self:  # noqa: ARG002
+        """Give the elements of the dataset that a function makes from each element."""
+        return self._then(
+            Interleave(self.stage, self._function(map_func, "flat_map"), 1, 1, Draws())
+        )
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: int | None = None,  # noqa: ARG002
+        deterministic: bool | None = None,  # noqa: ARG002 - the order is always kept
+        name: str | None = None,  # noqa: ARG002
+    ) -> Self:
+        """Read the datasets that a function makes in turns, `cycle_length` of them at a time."""
+        cycle = cycle_length if cycle_length not in (None, AUTOTUNE) else _CYCLE
+        cycle = count(cycle, "cycle_length")
+        block = count(1 if block_length is None else block_length, "block_length")
+        function = self._function(map_func, "interleave")
+        return self._then(Interleave(self.stage, function, cycle, block, Draws()))
+
+    def apply(self, transformation_func: Callable[[Self], Any]) -> Any:
+        """Call a function on the dataset."""
+        return transformation_func(self)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+        """Fold the elements into one state: `reduce_func(state, element)`."""
+        hand = self._hand()
+        state = map_leaves(hand, as_element(initial_state))
+        for element in self:
+            state = reduce_func(state, element)
+        return map_leaves(hand, as_element(state))
+
+    # Batches
+
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,  # noqa: ARG002
+        deterministic: bool | None = None,  # noqa: ARG002
+        name: str | None = None,  # noqa: ARG002
+    ) -> Self:
+        """Put `batch_size` elements into one."""
+        return self._then(Batch(self.stage, count(batch_size, "batch_size"), bool(drop_remainder)))
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,  # noqa: ARG002
+    ) -> Self:
+        """Put `batch_size` elements into one, padded to one shape."""
+        size = count(batch_size, "batch_size")
+        padding = Padding(padded_shapes, padding_values)
+        return self._then(Batch(self.stage, size, bool(drop_remainder), padding))
+
+    def unbatch(self, name: str | None = None) -> Self:  # noqa: ARG002
+        """Give the rows of each element."""
+        return self._then(Unbatch(self.stage))
+
+    def window(
+        self,
+        size: int,
+        shift: int | None = None,
+        stride: int = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,  # noqa: ARG002
+    ) -> Self:
+        """Give runs of elements, as datasets."""
+        size = count(size, "size")
+        shift = count(size if shift is None else shift, "shift")
+        step = count(stride, "stride")
+        wrap = lambda stage: self._of(stage)  # noqa: E731
+        return self._then(Window(self.stage, size, shift, step, bool(drop_remainder), wrap))
+
+    # Keeping and reading ahead
+
+    def cache(self, filename: Any = "", name: str | None = None) -> Self:  # noqa: ARG002
+        """Keep the elements of the first complete pass, in memory or in a file."""
+        named = os.fsdecode(filename) if filename else ""
+        return self._then(Cache(self.stage, Path(named) if named else None))
+
+    def prefetch(self, buffer_size: int, name: str | None = None) -> Self:  # noqa: ARG002
+        """Read so many elements ahead, on a thread."""
+        return self._then(Prefetch(self.stage, max(AUTOTUNE, int(buffer_size))))
+
+    def get_single_element(self, name: str | None = None) -> Any:  # noqa: ARG002
+        """Give the only element."""
+        found = [element for element, _ in zip(self, (0, 1), strict=False)]
+        if len(found) != 1:
+            raise DataError(
+                explain(
+                    "get_single_element needs a dataset of one element.",
+                    got="none" if not found else "more than one",
+                    fix="use take(1), or batch everything into one element.",
+                )
+            )
+        return found[0]

@@ -1,0 +1,105 @@
+"""Which random numbers a pass draws: seeds, and how often a stage has been read.
+
+In: the seeds users give, and counts of iterations.  Out: (seed, epoch) for a stage's next pass.
+An epoch is the number of the iteration and of the pass within it (`repeat` makes several), so what
+is drawn depends on nothing that threads or reading ahead could change.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+_PASS_BITS = 31
+_BLOCK = 4096
+
+
+@dataclass(eq=False)
+class Draws:
+    """The randomness of one stage; every dataset made from it shares it."""
+
+    seed: int | None = None
+    again: bool = True
+    """Whether another pass draws anew."""
+    iteration: int = 0
+
+    def settle(self) -> int:
+        """Give the seed, choosing one the first time if the user gave none.
+
+        Chosen by Python's generator, as Keras does: `keras.utils.set_random_seed` fixes it.
+        """
+        if self.seed is None:
+            self.seed = random.getrandbits(31)
+        return self.seed
+
+
+@dataclass
+class Run:
+    """One iteration over a dataset: which epochs its stages are at."""
+
+    begun: dict[Draws, tuple[int, int]]
+    """Seed and iteration number of each stage that draws."""
+    only_rows: bool = False
+    stem: tuple[int, ...] = ()
+    """For datasets made on the way (`flat_map`): where they were made."""
+    _passes: dict[Draws, int] = field(default_factory=dict)
+
+    def draw(self, draws: Draws) -> tuple[int, int]:
+        """Seed and epoch of this stage's next pass."""
+        if draws not in self.begun:
+            known = draws.seed if draws.seed is not None else mixed(*self.stem, len(self.begun))
+            self.begun[draws] = (known, 0)
+        seed, iteration = self.begun[draws]
+        number = self._passes.get(draws, 0)
+        self._passes[draws] = number + 1
+        return seed, (iteration << _PASS_BITS | number) if draws.again else 0
+
+    def afresh(self) -> Run:
+        """Give the same iteration from its beginning: what a cache reads, however often."""
+        return Run(self.begun, self.only_rows, self.stem)
+
+    def inner(self, *stem: int) -> Run:
+        """Give the run of a dataset made at this place."""
+        return Run({}, self.only_rows, (*self.stem, *stem))
+
+
+def begin(all_draws: Iterable[Draws], *, only_rows: bool = False, counted: bool = True) -> Run:
+    """Start an iteration; `counted=False` looks without using an iteration up."""
+    begun = {}
+    for draws in dict.fromkeys(all_draws):
+        begun[draws] = (draws.settle(), draws.iteration)
+        draws.iteration += counted
+    return Run(begun, only_rows)
+
+
+def mixed(*numbers: int) -> int:
+    """Mix numbers into one seed."""
+    words = [word for number in numbers for word in (number & 0xFFFFFFFF, number >> 32)]
+    return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+
+class Picker:
+    """A stream of choices, the same whether taken many at a time or one by one (not both)."""
+
+    def __init__(self, seed: int, epoch: int) -> None:
+        words = [seed & 0xFFFFFFFF, seed >> 32, epoch & 0xFFFFFFFF, epoch >> 32]
+        self._bits = np.random.PCG64(np.random.SeedSequence(words))
+        self._ready = np.empty(0, np.uint64)
+        self._listed: list[int] = []
+
+    def pick(self, sizes: np.ndarray | int, count: int) -> list[int]:
+        """Choose `count` times, each below its size."""
+        while len(self._ready) < count:
+            drawn = self._bits.random_raw(max(_BLOCK, count)) >> np.uint64(32)
+            self._ready = np.concatenate([self._ready, drawn])
+        now, self._ready = self._ready[:count], self._ready[count:]
+        return (now * np.asarray(sizes, np.uint64) >> np.uint64(32)).astype(np.int64).tolist()
+
+    def pick_one(self, size: int) -> int:
+        """Choose once."""
+        if not self._listed:
+            self._listed = (self._bits.random_raw(_BLOCK) >> np.uint64(32)).tolist()[::-1]
+        return self._listed.pop() * size >> 32

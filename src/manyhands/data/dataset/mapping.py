@@ -1,0 +1,270 @@
+"""The map stage, and filter beside it.
+
+In: a stage and a user's function.  Out: its results, by whichever way gives the same answer
+fastest: traced over gathered rows, traced over batches, or called row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manyhands.data.dataset.calling import Function, Place
+from manyhands.data.dataset.draws import Draws, Run, begin
+from manyhands.data.dataset.moving import Over
+from manyhands.data.dataset.orders import Numbered
+from manyhands.data.dataset.spec import TensorSpec
+from manyhands.data.dataset.stage import UNKNOWN, IndexPlan, Rows, Stage, split
+from manyhands.data.dataset.structure import leaves, map_leaves
+from manyhands.data.dataset.traced import Decision, decide
+from manyhands.data.dataset.workers import Workers
+from manyhands.errors import DataError, explain
+
+_SAMPLES = 3
+_SHORT_S = 1e-4
+"""A shorter call is not worth a thread: Python runs one at a time."""
+
+
+@dataclass(eq=False)
+class Map(Stage):
+    """A function of each element."""
+
+    parent: Stage
+    function: Function
+    num_threads: int
+    """0: on the thread that asks."""
+    draws: Draws | None
+
+    def __post_init__(self) -> None:
+        self.parents = (self.parent,)
+        self.decision: Decision | None = None
+
+    @property
+    def title(self) -> str:
+        """How the user wrote it."""
+        return f"map({getattr(self.function.call, '__name__', 'function')})"
+
+    @property
+    def way(self) -> str:
+        """How it runs."""
+        self.look()
+        if self.decision is None:
+            return "rows (decided by the first element)"
+        if self.decision.traced is not None:
+            return "traced"
+        where = f" on {self.num_threads} worker threads" if self.uses_threads else ""
+        return f"rows{where} ({self.decision.reason})"
+
+    @property
+    def uses_threads(self) -> bool:
+        """Whether calls are long enough to go to threads, and may."""
+        return bool(
+            self.num_threads and self.decision is not None and self.decision.seconds > _SHORT_S
+        )
+
+    def look(self) -> None:
+        """Decide before anything is read, where looking at the source does no harm."""
+        if self.decision is None and self.plan is None and looks_harmless(self.parent):
+            first = self.parent.peek()
+            if first:
+                self.settle(first[0], Place(0, 0, 0))
+
+    def _spec(self) -> Any:
+        self.look()
+        if self.decision is None or self.decision.spec is None:
+            return self.peeked_spec()
+        if self.is_batched and self.parent.length() != 1:
+            return _loosened(self.parent.spec, self.decision.spec)
+        return self.decision.spec
+
+    def settle(self, row: Any, place: Place) -> Decision:
+        """Decide how to run, by the first row."""
+        decision = self.decision
+        if decision is None:
+            decision = decide(self.function, [row], [place], whole=self.is_batched)
+            self.decision = decision
+        return decision
+
+    def _plan(self) -> IndexPlan | None:
+        plan, draws = self.parent.plan, self.draws
+        if plan is None or draws is None:
+            return None
+        self.decision = self._decide_on(plan)
+        traced = None if self.decision is None else self.decision.traced
+        if traced is None:
+            return None
+        if not traced.is_random:
+            return IndexPlan(
+                width=plan.width,
+                open=plan.open,
+                gather=lambda lines: traced.over_rows(
+                    plan.gather(lines), 0, 0, np.zeros(len(lines), np.uint32)
+                ),
+                is_traced=True,
+            )
+        return IndexPlan(
+            width=plan.width + 3,
+            open=lambda run: Numbered(plan.open(run), *run.draw(draws)),
+            gather=lambda lines: traced.over_rows(
+                plan.gather(lines[:, 3:]), int(lines[0, 0]), lines[:, 1], lines[:, 2]
+            ),
+            is_traced=True,
+        )
+
+    def _decide_on(self, plan: IndexPlan) -> Decision | None:
+        lines = plan.open(begin(self.parent.all_draws(), counted=False)).take(_SAMPLES)
+        if not len(lines):
+            return None
+        rows = list(split(plan.batch(lines, _SAMPLES), len(lines)))
+        places = [Place(0, 0, number) for number in range(len(lines))]
+        return decide(self.function, rows, places, whole=False)
+
+    def _rows(self, run: Run) -> Rows:
+        assert self.draws is not None
+        return MappedRows(self, self.parent.rows(run), *run.draw(self.draws), run.only_rows)
+
+    def apply(self, row: Any, place: Place, *, plainly: bool) -> Any:
+        """Map one element."""
+        decision = self.decision or self.settle(row, place)
+        if decision.traced is not None and self.is_batched and not plainly:
+            found = decision.traced.over_whole(row, place)
+            if found is not None:
+                return _to_numpy(found)
+        return decision.cast(self.function.on(row, place))
+
+
+class MappedRows(Over):
+    """A function of each element, in order; on worker threads where that pays."""
+
+    def __init__(self, stage: Map, source: Rows, seed: int, epoch: int, plainly: bool) -> None:
+        super().__init__(source)
+        self._stage = stage
+        self._seed = seed
+        self._epoch = epoch
+        self._plainly = plainly
+        self._at = 0
+        self._workers: Workers | None = None
+
+    def __next__(self) -> Any:
+        if self._workers is not None:
+            return next(self._workers)
+        place = Place(self._seed, self._epoch, self._at)
+        row = next(self._source)
+        self._at += 1
+        out = self._stage.apply(row, place, plainly=self._plainly)
+        if self._stage.uses_threads and not self._plainly and not self._is_traced():
+            self._workers = Workers(
+                self.read, self._work, self._stage.num_threads, self._stage.decision
+            )
+        return out
+
+    def _is_traced(self) -> bool:
+        decision = self._stage.decision
+        return decision is not None and decision.traced is not None and self._stage.is_batched
+
+    def read(self) -> tuple[Any, Place]:
+        """Read a row without mapping it."""
+        row = next(self._source)
+        self._at += 1
+        return row, Place(self._seed, self._epoch, self._at - 1)
+
+    def read_or_none(self) -> tuple[Any, Place] | None:
+        """Read a row without mapping it, or None at the end."""
+        try:
+            return self.read()
+        except StopIteration:
+            return None
+
+    def _work(self, work: tuple[Any, Place]) -> Any:
+        return self._stage.apply(*work, plainly=self._plainly)
+
+    def skip(self, count: int) -> int:
+        """Pass over rows without mapping them."""
+        if self._workers is not None:
+            return super().skip(count)
+        done = self._source.skip(count)
+        self._at += done
+        return done
+
+    def close(self) -> None:
+        """Let go of the worker threads."""
+        if self._workers is not None:
+            self._workers.close()
+        super().close()
+
+
+@dataclass(eq=False)
+class Filter(Stage):
+    """The elements for which a function says yes."""
+
+    parent: Stage
+    function: Function
+    draws: Draws | None
+
+    def __post_init__(self) -> None:
+        self.parents = (self.parent,)
+
+    @property
+    def title(self) -> str:
+        """How the user wrote it."""
+        return f"filter({getattr(self.function.call, '__name__', 'function')})"
+
+    def length(self) -> int:
+        """How many elements."""
+        return UNKNOWN
+
+    def _rows(self, run: Run) -> Rows:
+        assert self.draws is not None
+        return FilteredRows(self.parent.rows(run), self.function, *run.draw(self.draws))
+
+
+class FilteredRows(Over):
+    """One pass of a filter."""
+
+    def __init__(self, source: Rows, function: Function, seed: int, epoch: int) -> None:
+        super().__init__(source)
+        self._function = function
+        self._seed = seed
+        self._epoch = epoch
+        self._at = 0
+
+    def __next__(self) -> Any:
+        for row in self._source:
+            place = Place(self._seed, self._epoch, self._at)
+            self._at += 1
+            verdict = self._function.raw(row, place)
+            if np.shape(verdict) != ():
+                raise DataError(
+                    explain(
+                        "A filter's function has to answer with one yes or no.",
+                        got=f"an answer of shape {np.shape(verdict)}",
+                        fix="return a single bool; filter before batch to choose rows.",
+                    )
+                )
+            if bool(verdict):
+                return row
+        raise StopIteration
+
+
+def looks_harmless(stage: Stage) -> bool:
+    """Whether reading the first element leaves no trace: no generator of the user's is run."""
+    return all(getattr(part, "is_repeatable", True) for part in stage.walk())
+
+
+def _to_numpy(element: Any) -> Any:
+    return map_leaves(lambda leaf: np.asarray(leaf)[()], element)
+
+
+def _loosened(inputs: Any, result: Any) -> Any:
+    """A batch's results keep an open number of rows where the batch has one."""
+    if all(part.shape and part.shape[0] is not None for part in leaves(inputs)):
+        return result
+    return map_leaves(
+        lambda part: TensorSpec((None, *part.shape[1:]) if part.shape else part.shape, part.dtype),
+        result,
+    )
+
+
+__all__ = ["Filter", "Map", "MappedRows", "looks_harmless"]

@@ -1,0 +1,177 @@
+"""Passes that reorder elements one by one: what `ordering` does where there are no row numbers.
+
+In: passes over elements of any kind.  Out: the same elements, in the order their index form gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from manyhands.data.dataset.draws import Picker
+from manyhands.data.dataset.stage import Rows
+
+
+class Over(Rows):
+    """A pass over one other pass."""
+
+    def __init__(self, source: Rows) -> None:
+        self._source = source
+
+    def close(self) -> None:
+        """Let go of what is below."""
+        self._source.close()
+
+
+class ShuffledRows(Over):
+    """A buffer of elements, one picked at random, its place filled by the next."""
+
+    def __init__(self, source: Rows, buffer_size: int, picker: Picker) -> None:
+        super().__init__(source)
+        self._size = buffer_size
+        self._picker = picker
+        self._buffer: list[Any] = []
+        self._ended = False
+
+    def __next__(self) -> Any:
+        while not self._ended and len(self._buffer) < self._size:
+            try:
+                self._buffer.append(next(self._source))
+            except StopIteration:
+                self._ended = True
+        if not self._buffer:
+            raise StopIteration
+        pick = self._picker.pick_one(len(self._buffer))
+        chosen = self._buffer[pick]
+        if self._ended:
+            self._buffer[pick] = self._buffer[-1]
+            self._buffer.pop()
+            return chosen
+        try:
+            self._buffer[pick] = next(self._source)
+        except StopIteration:
+            self._ended = True
+            self._buffer[pick] = self._buffer[-1]
+            self._buffer.pop()
+        return chosen
+
+
+class RepeatedRows(Rows):
+    """Passes one after another; for ever when `times` is negative."""
+
+    def __init__(
+        self, again: Callable[[], Rows], times: int, *, even_if_empty: bool = False
+    ) -> None:
+        self._again = again
+        self._left = times
+        self._even_if_empty = even_if_empty
+        self._now: Rows | None = None
+        self._empty = True
+
+    def __next__(self) -> Any:
+        while self._open():
+            assert self._now is not None
+            for row in self._now:
+                self._empty = False
+                return row
+            self._end()
+        raise StopIteration
+
+    def skip(self, count: int) -> int:
+        """Pass over, pass by pass."""
+        done = 0
+        while done < count and self._open():
+            assert self._now is not None
+            part = self._now.skip(count - done)
+            done += part
+            self._empty &= not part
+            if done < count:
+                self._end()
+        return done
+
+    def _open(self) -> bool:
+        if self._now is None and self._left:
+            self._now = self._again()
+            self._left -= 1
+            self._empty = True
+        return self._now is not None
+
+    def _end(self) -> None:
+        self.close()
+        if self._empty and not self._even_if_empty:  # nothing to repeat
+            self._left = 0
+
+    def close(self) -> None:
+        """End the pass that is open."""
+        if self._now is not None:
+            self._now.close()
+            self._now = None
+
+
+class SlicedRows(Over):
+    """Some elements: from `start`, every `step`-th, at most `count`."""
+
+    def __init__(self, source: Rows, start: int, step: int, count: int) -> None:
+        super().__init__(source)
+        self._before = start
+        self._step = step
+        self._left = count
+
+    def __next__(self) -> Any:
+        if self._left == 0:
+            raise StopIteration
+        if self._before and self._source.skip(self._before) < self._before:
+            raise StopIteration
+        self._before = self._step - 1
+        row = next(self._source)
+        self._left -= self._left > 0
+        return row
+
+    def skip(self, count: int) -> int:
+        """Pass over in one go where elements follow each other."""
+        if self._step != 1 or self._before:
+            return super().skip(count)
+        done = self._source.skip(count if self._left < 0 else min(count, self._left))
+        self._left -= done if self._left > 0 else 0
+        return done
+
+
+class ZippedRows(Rows):
+    """Passes side by side, until the first ends."""
+
+    def __init__(self, sources: list[Rows], join: Callable[[Any], Any]) -> None:
+        self._sources = sources
+        self._join = join
+
+    def __next__(self) -> Any:
+        return self._join([next(source) for source in self._sources])
+
+    def skip(self, count: int) -> int:
+        """Pass over in each."""
+        return min(source.skip(count) for source in self._sources)
+
+    def close(self) -> None:
+        """Close each."""
+        for source in self._sources:
+            source.close()
+
+
+class EnumeratedRows(Over):
+    """Each element with its number."""
+
+    def __init__(self, source: Rows, start: int) -> None:
+        super().__init__(source)
+        self._number = start
+
+    def __next__(self) -> Any:
+        row = next(self._source)
+        self._number += 1
+        return np.int64(self._number - 1), row
+
+    def skip(self, count: int) -> int:
+        """Pass over and count on."""
+        done = self._source.skip(count)
+        self._number += done
+        return done
