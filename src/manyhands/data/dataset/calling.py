@@ -1,19 +1,24 @@
 """Call a user's function on an element, as tf.data would.
 
 In: the function and an element.  Out: its result as an element.  A tuple is passed as separate
-arguments, anything else as one.
+arguments, anything else as one.  Over 64-bit data JAX computes in 64 bits.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+
 from manyhands.data.dataset.randomness import halves, mapping_row
-from manyhands.data.dataset.structure import as_element, map_leaves
+from manyhands.data.dataset.structure import TEXT, as_element, leaves, map_leaves
 from manyhands.errors import DataError, explain
+
+_WIDE = ("i8", "u8", "f8", "c16")
 
 Emit = Callable[[Any], Any]
 
@@ -41,9 +46,11 @@ class Function:
 
     def raw(self, element: Any, place: Place) -> Any:
         """Call it on one element; whatever it returns."""
-        handed = map_leaves(self.emit, element)
-        with mapping_row(place.seed, halves(place.epoch), place.position):
-            return self.spread(handed)
+        with (
+            jax.enable_x64(True) if is_wide(element) else nullcontext(),
+            mapping_row(place.seed, halves(place.epoch), place.position),
+        ):
+            return self.spread(map_leaves(self.emit, element))
 
     def spread(self, element: Any) -> Any:
         """Call it with a tuple as separate arguments."""
@@ -69,6 +76,11 @@ class Function:
                     fix="give it one parameter for each part of a tuple; a dict is one part.",
                 )
             ) from error
+
+
+def is_wide(element: Any) -> bool:
+    """Whether some leaf has 64-bit numbers: then JAX computes in 64 bits as well."""
+    return any(getattr(leaf, "dtype", TEXT).str[1:] in _WIDE for leaf in leaves(element))
 
 
 def as_result(value: Any) -> Any:

@@ -62,7 +62,9 @@ def mapping_row(seed: Any, epoch: Any, position: Any) -> Iterator[RowScope]:
     wrap_keras()
     before, _here.scope = _here.scope, RowScope(seed, epoch, position)
     try:
-        yield _here.scope
+        # Random bits that need not be split over devices cost half.
+        with jax.threefry_partitionable(False):
+            yield _here.scope
     finally:
         _here.scope = before
 

@@ -34,16 +34,30 @@ def open_file(path: Any, compression: str = "") -> BinaryIO:
     """Open a file for reading, through its compression."""
     name = os.fsdecode(path)
     try:
+        if compression == "GZIP":
+            return io.BufferedReader(gzip.open(name, "rb"), _BUFFER_BYTES)  # pyright: ignore[reportArgumentType, reportReturnType]
         file = open(name, "rb", buffering=_BUFFER_BYTES)  # noqa: SIM115 - closed by who reads
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise MissingFileError(
             explain("A file of a dataset is not there.", got=name, fix="check the path.")
         ) from error
-    if compression.upper() == "GZIP":
-        return io.BufferedReader(gzip.GzipFile(fileobj=file))  # pyright: ignore[reportArgumentType, reportReturnType]
-    if compression.upper() == "ZLIB":
-        return io.BytesIO(zlib.decompress(file.read()))
+    if compression == "ZLIB":
+        with file:
+            return io.BytesIO(_inflated(file.read(), name))
     return file
+
+
+def _inflated(data: bytes, name: str) -> bytes:
+    try:
+        return zlib.decompress(data)
+    except zlib.error as error:
+        raise DamagedFileError(
+            explain(
+                "A file cannot be decompressed.",
+                got=f"{name}: {error}",
+                fix="write the file again, or leave compression_type out if it is not compressed.",
+            )
+        ) from error
 
 
 def checked_compression(compression: Any) -> str:
