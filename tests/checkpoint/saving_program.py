@@ -11,7 +11,9 @@ import os
 import sys
 from pathlib import Path
 
-import manyhands  # noqa: F401, I001  (first: it chooses Keras' backend)
+import manyhands  # noqa: F401  (first: it chooses Keras' backend)
+
+# isort: split
 import keras
 import numpy as np
 import orbax.checkpoint  # noqa: F401  (loaded once for all children)

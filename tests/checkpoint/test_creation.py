@@ -79,6 +79,18 @@ def test_the_listener_is_called_before_the_first_look_and_once():
     assert len(calls) == 2
 
 
+def test_put_keeps_a_layout_of_keras_distribution():
+    import jax
+
+    mesh = keras.distribution.DeviceMesh((4,), ["model"], ["cpu:0", "cpu:1", "cpu:2", "cpu:3"])
+    layout = keras.distribution.TensorLayout(["model"], mesh)
+    variable = keras.Variable(np.zeros(8), dtype="float32", layout=layout)
+    creation.put(variable, np.arange(8, dtype="float32"))
+    assert len(creation.peek(variable).sharding.device_set) == 4
+    assert creation.peek(variable).sharding.spec == jax.sharding.PartitionSpec("model")
+    np.testing.assert_array_equal(variable.numpy(), np.arange(8))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_put_keeps_placement(dtype):
     import jax

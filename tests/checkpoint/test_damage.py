@@ -146,6 +146,13 @@ def test_the_index_reads_as_tensorflow_writes_it(three):
     assert latest_checkpoint(folder) == str(folder / "ckpt-1")
 
 
+@pytest.mark.parametrize("text", ["", "garbage", 'model_checkpoint_path: "\\q"\n', "\x00" * 40])
+def test_an_index_that_cannot_be_read(three, text):
+    _, _, folder = three
+    (folder / "checkpoint").write_text(text)
+    assert latest_checkpoint(folder) == str(folder / "ckpt-3")
+
+
 def test_paths_relative_to_where_the_program_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     checkpoint = Checkpoint(v=keras.Variable(1.0))

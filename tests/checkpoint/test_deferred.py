@@ -161,15 +161,23 @@ def test_a_step_under_a_strategy_builds_the_optimizer(tmp_path):
 
         for _ in range(steps):
             strategy.run(step, args=(X, Y))
-        return net, optimizer, checkpoint
+        return net, optimizer, checkpoint, lambda: strategy.run(step, args=(X, Y))
 
-    *_, checkpoint = loop(steps=2)
-    path = checkpoint.save(tmp_path / "ckpt")
-    whole, whole_optimizer, _ = loop(steps=4)
-    net, optimizer, _ = loop(restore_from=path, steps=2)
-    for one, other in ((whole, net), (whole_optimizer, optimizer)):
+    def assert_close(one, other):
         for a, b in zip(one.variables, other.variables, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6, atol=1e-7)
+
+    back, back_optimizer, checkpoint, again = loop(steps=2)
+    path = checkpoint.save(tmp_path / "ckpt")
+    whole, whole_optimizer, *_ = loop(steps=4)
+    net, optimizer, *_ = loop(restore_from=path, steps=2)
+    assert_close(whole, net)
+    assert_close(whole_optimizer, optimizer)
+    again()
+    checkpoint.restore(path).assert_consumed()  # back in the middle of the loop
+    again(), again()
+    assert_close(whole, back)
+    assert_close(whole_optimizer, back_optimizer)
 
 
 def test_objects_of_the_program_that_make_variables_when_called(tmp_path):
@@ -234,6 +242,20 @@ def test_another_shape_is_named_when_the_layer_is_built(tmp_path):
         net(X)
     with pytest.raises(CheckpointMismatchError, match=r"fix: make the model as it was"):
         net.get_weights()
+
+
+@pytest.mark.parametrize("expected", [True, False])
+def test_values_that_nobody_took_are_said_at_the_end(tmp_path, caplog, expected):
+    path = Checkpoint(net=fitted()).write(tmp_path / "x")
+    net = Net()
+    net(X)
+    status = Checkpoint(net=net).read(path)
+    if expected:
+        status.expect_partial()
+    del status, net
+    gc.collect()
+    assert ("net/optimizer/iterations" in caplog.text) is not expected
+    assert ("expect_partial()" in caplog.text) is not expected
 
 
 def test_nothing_is_kept_for_objects_that_are_gone(tmp_path):

@@ -129,6 +129,26 @@ def test_metrics_seed_generators_states_and_checkpoints(tmp_path):
     assert other["rng"].random() == one["rng"].random()
 
 
+def test_only_methods_that_can_be_called_so_make_a_state(tmp_path):
+    class Robot:
+        """Its get_state means something else; its variables are what counts."""
+
+        def __init__(self):
+            self.arm = keras.Variable(1.0)
+            self.history = [0.5] * 100_000
+            self.itself = [self.history]
+            self.itself.append(self.itself)
+
+        def get_state(self, joint):
+            raise AssertionError
+
+        def set_state(self, joint, value):
+            raise AssertionError
+
+    path = Checkpoint(robot=Robot()).write(tmp_path / "x")
+    assert names(path) == ["robot/arm"]
+
+
 def test_layers_that_derive_from_their_variables_derive_anew(tmp_path):
     one, other = keras.layers.Normalization(), keras.layers.Normalization()
     one.adapt(np.array([[1.0], [5.0]]))

@@ -23,7 +23,6 @@ from manyhands.checkpoint.loading import load_arrays, open_checkpoint
 from manyhands.checkpoint.options import CheckpointOptions
 from manyhands.checkpoint.restoration import Restoration, settle
 from manyhands.checkpoint.status import NothingRestored, RestoreStatus
-from manyhands.engine.keras_inside.creation import named
 from manyhands.errors import explain
 
 PathLike = str | os.PathLike[str]
@@ -44,7 +43,7 @@ class Checkpoint:
 
     A compiled model brings its optimizer along, not the metrics that `fit` resets at each epoch.
     A plain number, string or array cannot be restored in place, and is refused: make it a
-    `keras.Variable`.
+    `keras.Variable`.  Inside lists, dicts and objects such values are passed by.
     """
 
     def __init__(self, root: Any = None, **objects: Any) -> None:
@@ -149,8 +148,7 @@ class Checkpoint:
 
 
 def _check(name: str, value: Any) -> None:
-    items = [item for _, item in named(name, value)]
-    if not items or any(kind_of(item) is not None for item in items):
+    if isinstance(value, list | tuple | dict) or kind_of(value) is not None:
         return
     raise NotTrackableError(
         explain(

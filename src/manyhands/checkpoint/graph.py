@@ -11,9 +11,11 @@ Numbers, strings and arrays are not state: they cannot be restored in place.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections import deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import keras
@@ -33,25 +35,43 @@ _FOREIGN = sys.stdlib_module_names | {
 
 def kind_of(thing: Any) -> Kind | None:
     """Say what a checkpoint does with a thing; None: it passes it by."""
-    if isinstance(thing, keras.Variable):
+    return _kind_of_type(type(thing))
+
+
+@lru_cache(maxsize=4096)
+def _kind_of_type(cls: type) -> Kind | None:
+    if issubclass(cls, keras.Variable):
         return "variable"
-    if isinstance(thing, keras.Layer | keras.Optimizer | keras.metrics.Metric):
+    if issubclass(cls, keras.Layer | keras.Optimizer | keras.metrics.Metric):
         return "object"
-    if isinstance(thing, keras.random.SeedGenerator) or hasattr(type(thing), _PARTS):
+    if issubclass(cls, keras.random.SeedGenerator) or hasattr(cls, _PARTS):
         return "object"
-    if isinstance(thing, np.random.Generator) or (
-        callable(getattr(type(thing), "get_state", None))
-        and callable(getattr(type(thing), "set_state", None))
+    if issubclass(cls, np.random.Generator) or (
+        _takes(cls, "get_state", 0) and _takes(cls, "set_state", 1)
     ):
         return "state"
-    return "object" if _is_of_the_program(thing) else None
+    return "object" if _is_of_the_program(cls) else None
 
 
-def _is_of_the_program(thing: Any) -> bool:
-    if not hasattr(thing, "__dict__") or isinstance(thing, type):
+def _takes(cls: type, method: str, num_arguments: int) -> bool:
+    """Whether a class has this method, and it can be called with so many arguments."""
+    function = getattr(cls, method, None)
+    if not callable(function):
         return False
-    home = type(thing).__module__.partition(".")[0]
-    return home not in _FOREIGN or hasattr(type(thing), "trainable_variables")
+    try:
+        inspect.signature(function).bind(*[None] * (1 + num_arguments))
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # written in C, and says nothing of its arguments
+    return True
+
+
+def _is_of_the_program(cls: type) -> bool:
+    if issubclass(cls, type) or not cls.__dictoffset__:
+        return False
+    home = cls.__module__.partition(".")[0]
+    return home not in _FOREIGN or hasattr(cls, "trainable_variables")
 
 
 def children(thing: Any) -> dict[str, Any]:
@@ -59,7 +79,7 @@ def children(thing: Any) -> dict[str, Any]:
     own = getattr(type(thing), _PARTS, None)
     parts = own(thing) if own is not None else parts_of(thing)
     if parts is None:
-        parts = vars(thing)
+        parts = dict(vars(thing))
     public = {}
     for attribute in sorted(parts, key=lambda name: name.startswith("_")):
         name = attribute.lstrip("_") or attribute

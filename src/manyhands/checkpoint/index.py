@@ -16,6 +16,7 @@ from pathlib import Path
 
 from manyhands.checkpoint.background import background
 from manyhands.checkpoint.disk import replace_text
+from manyhands.checkpoint.loading import newest_whole
 from manyhands.checkpoint.manifest import Damage, read_manifest
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ def latest_checkpoint(
     """Return the path of the latest complete checkpoint in a directory, None if there is none."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
-        return None
+        return _latest_without_index(Path(checkpoint_dir), latest_filename)
     named = [state.model_checkpoint_path, *reversed(state.all_model_checkpoint_paths)]
     for path in dict.fromkeys(named):
         try:
@@ -57,6 +58,15 @@ def latest_checkpoint(
     return None
 
 
+def _latest_without_index(directory: Path, latest_filename: str | None) -> str | None:
+    """Where the index is there and cannot be read, look at the checkpoints themselves."""
+    index = directory / (latest_filename or "checkpoint")
+    if not index.is_file():
+        return None
+    logger.warning("%s cannot be read; looking at the checkpoints next to it.", index)
+    return newest_whole(directory)
+
+
 def get_checkpoint_state(
     checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
 ) -> CheckpointState | None:
@@ -65,8 +75,12 @@ def get_checkpoint_state(
     background.wait(Path(directory))
     try:
         text = Path(directory, latest_filename or "checkpoint").read_text()
-    except (FileNotFoundError, NotADirectoryError):
+        return _parsed(text, directory)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+
+
+def _parsed(text: str, directory: str) -> CheckpointState | None:
     said: dict[str, list[str]] = {}
     for line in text.splitlines():
         match = _LINE.match(line)

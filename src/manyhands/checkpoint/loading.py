@@ -68,14 +68,14 @@ def _not_found(path: Path) -> CheckpointNotFoundError:
         got = f"{path}, a directory of checkpoints"
         fix = f"restore(latest_checkpoint({str(path)!r}))."
     else:
-        other = _newest_whole(path)
+        other = newest_whole(path.parent, but=path)
         got = str(path)
         fix = f"restore({other!r})." if other else "save one first, or correct the path."
     return CheckpointNotFoundError(explain("There is no checkpoint here.", got=got, fix=fix))
 
 
 def _damaged(path: Path, damage: Damage) -> CheckpointDamagedError:
-    other = _newest_whole(path)
+    other = newest_whole(path.parent, but=path)
     return CheckpointDamagedError(
         explain(
             "A checkpoint is damaged: it is not as it was written.",
@@ -87,11 +87,11 @@ def _damaged(path: Path, damage: Damage) -> CheckpointDamagedError:
     )
 
 
-def _newest_whole(path: Path) -> str | None:
-    """Find the newest checkpoint next to this one whose files are all as they were written."""
+def newest_whole(directory: Path, *, but: Path | None = None) -> str | None:
+    """Find the newest checkpoint in a directory whose files are all as they were written."""
     dated = []
-    for other in path.parent.glob("*/manifest.json"):
-        if other.parent != path and not other.parent.name.startswith("."):
+    for other in directory.glob("*/manifest.json"):
+        if other.parent != but and not other.parent.name.startswith("."):
             dated.append((other.stat().st_mtime_ns, other.parent))
     whole = (str(other) for _, other in sorted(dated, reverse=True) if _is_whole(other))
     return next(whole, None)

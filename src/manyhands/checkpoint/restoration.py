@@ -9,9 +9,11 @@ weakly, and looked at again before the first look at any new variable.
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,8 @@ from manyhands.engine.keras_inside.creation import (
 )
 from manyhands.errors import explain
 
+logger = logging.getLogger(__name__)
+
 _waiting: list[Restoration] = []
 _lock = threading.RLock()
 
@@ -39,6 +43,30 @@ def settle() -> None:
             restoration.settle()
 
 
+@dataclass
+class Leftover:
+    """The saved values that no object has taken; said once, when that cannot change any more."""
+
+    path: str
+    keys: set[str]
+
+    def report(self) -> None:
+        """Tell whoever restored it."""
+        if self.keys:
+            logger.warning(
+                "Values of the checkpoint %s were never used: %s. If that is as it should be, "
+                "call restore(...).expect_partial().",
+                self.path,
+                some(sorted(self.keys)),
+            )
+
+
+def some(keys: list[str]) -> str:
+    """Name the first few of a list."""
+    more = f" and {len(keys) - 6} more" if len(keys) > 6 else ""
+    return ", ".join(keys[:6]) + more
+
+
 class Restoration:
     """One checkpoint on its way into the objects of a program."""
 
@@ -48,6 +76,8 @@ class Restoration:
         self._arrays = arrays
         self._taken: dict[int, Callable[[], Any]] = {}
         self._open: list[tuple[Callable[[], Any], int]] = []
+        self._leftover = Leftover(path, {n.key for n in manifest.nodes if n.is_leaf})
+        weakref.finalize(self, self._leftover.report)
 
     def begin(self, *roots: Any) -> None:
         """Restore all that is there; `roots` are the objects that stand for the checkpoint."""
@@ -71,10 +101,12 @@ class Restoration:
             pairs = self._pair()
             problems = [p for node, thing, _ in pairs if (p := self._problem(node, thing))]
             if problems:
+                self._leftover.keys.clear()  # the error says it
                 self._taken, self._open = before  # so that each look says it again
                 raise _mismatch(self.path, problems)
             for node, thing, _ in pairs:
                 self._assign(node, thing)
+                self._leftover.keys.discard(node.key)
             for holder in {id(holder): holder for _, _, holder in pairs}.values():
                 if callable(getattr(holder, "finalize_state", None)):
                     holder.finalize_state()  # Keras' Normalization keeps what it derives
@@ -97,7 +129,12 @@ class Restoration:
         """Leave objects to a later restoration."""
         self._open = [(thing, node) for thing, node in self._open if id(thing()) not in given]
         if not self._open:
+            self.expect_partial()  # the later one has the last word
             self._leave()
+
+    def expect_partial(self) -> None:
+        """Say nothing of values that nobody takes."""
+        self._leftover.keys.clear()
 
     # pairing
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from manyhands.checkpoint.errors import UnmatchedError
 from manyhands.checkpoint.graph import walk
-from manyhands.checkpoint.restoration import Restoration
+from manyhands.checkpoint.restoration import Restoration, some
 from manyhands.errors import explain
 
 
@@ -28,7 +28,7 @@ class RestoreStatus:
         if missing:
             raise _unmatched(
                 "The checkpoint has values that no object has taken.",
-                f"{self._restoration.path}: {_some(missing)}",
+                f"{self._restoration.path}: {some(missing)}",
                 "build the model and the optimizer first, name the objects as they were when "
                 "saved, or call expect_partial() instead.",
             )
@@ -48,7 +48,7 @@ class RestoreStatus:
         if lonely:
             raise _unmatched(
                 "Objects have no value in the checkpoint.",
-                f"{self._restoration.path} lacks {_some(lonely)}",
+                f"{self._restoration.path} lacks {some(lonely)}",
                 "name the objects as they were when saved, or call expect_partial() instead.",
             )
         return self
@@ -59,13 +59,14 @@ class RestoreStatus:
         if not self._restoration.num_restored():
             raise _unmatched(
                 "Nothing in the checkpoint fits any object here.",
-                f"{self._restoration.path} holds {_some(self._restoration.missing())}",
+                f"{self._restoration.path} holds {some(self._restoration.missing())}",
                 "give the Checkpoint the same names as when it was saved.",
             )
         return self
 
     def expect_partial(self) -> RestoreStatus:
         """Say that values left over are fine."""
+        self._restoration.expect_partial()
         return self
 
     def initialize_or_restore(self, session: Any = None) -> None:
@@ -88,6 +89,10 @@ class NothingRestored(RestoreStatus):
             "check the directory, or ask only when a path was found.",
         )
 
+    def expect_partial(self) -> RestoreStatus:
+        """Do nothing."""
+        return self
+
     def assert_consumed(self) -> RestoreStatus:
         """Fail: nothing was restored."""
         return self._fail()
@@ -99,11 +104,6 @@ class NothingRestored(RestoreStatus):
     def assert_nontrivial_match(self) -> RestoreStatus:
         """Fail: nothing was restored."""
         return self._fail()
-
-
-def _some(keys: list[str]) -> str:
-    more = f" and {len(keys) - 6} more" if len(keys) > 6 else ""
-    return ", ".join(keys[:6]) + more
 
 
 def _unmatched(what: str, got: str, fix: str) -> UnmatchedError:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -54,6 +55,8 @@ _NOT_PARTS = frozenset(
     )
 )
 
+_PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes, np.ndarray, FunctionType))
+
 
 def parts_of(thing: Any) -> dict[str, Any] | None:
     """Name what a Keras object is made of; None when it is not Keras'."""
@@ -63,7 +66,7 @@ def parts_of(thing: Any) -> dict[str, Any] | None:
         return None
     parts = {
         name: value
-        for name, value in vars(thing).items()
+        for name, value in list(vars(thing).items())
         if name not in _NOT_PARTS and not name.startswith("_manyhands")
     }
     if isinstance(thing, keras.Sequential | Functional):
@@ -78,16 +81,17 @@ def parts_of(thing: Any) -> dict[str, Any] | None:
     return parts
 
 
-def named(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Look through lists, tuples and dicts: give each thing in them with its path."""
-    if isinstance(value, list | tuple):
-        for position, item in enumerate(value):
-            yield from named(f"{name}/{position}", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from named(f"{name}/{str(key).replace('%', '%25').replace('/', '%2F')}", item)
-    else:
-        yield name, value
+def named(name: str, value: Any, within: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Look through lists, tuples and dicts: give each thing in them, but plain data, by path."""
+    if not isinstance(value, list | tuple | dict):
+        if type(value) not in _PLAIN:
+            yield name, value
+    elif id(value) not in within:  # a list may hold itself
+        items = list(value.items()) if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            if type(item) not in _PLAIN:
+                part = str(key).replace("%", "%25").replace("/", "%2F")
+                yield from named(f"{name}/{part}", item, (*within, id(value)))
 
 
 def sync_model(thing: Any) -> None:
