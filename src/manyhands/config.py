@@ -29,8 +29,12 @@ from manyhands.errors import (
 __all__ = [
     "Settings",
     "choose_keras_backend",
+    "has_started",
     "jax_may_use_gpus",
+    "memory_growth",
     "set_data_on_device",
+    "set_memory_fraction",
+    "set_memory_growth",
     "set_steps_per_dispatch",
     "set_virtual_devices",
     "settings",
@@ -154,6 +158,56 @@ def set_steps_per_dispatch(steps: int | None) -> None:
 def _change(**changes: object) -> None:
     global _settings
     _settings = replace(settings(), **changes)  # pyright: ignore[reportArgumentType]
+
+
+def has_started() -> bool:
+    """Whether JAX has started its devices, after which their memory settings are fixed."""
+    if "jax" not in sys.modules:
+        return False
+    from jax._src import xla_bridge  # nothing public says so without starting them
+
+    return xla_bridge.backends_are_initialized()
+
+
+def set_memory_growth(grow: bool) -> None:
+    """Let JAX take GPU memory as it needs it, instead of three quarters at once.
+
+    JAX reads this from the environment when it starts its devices, and from nowhere else.
+    """
+    _before_start("Memory growth")
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false" if grow else "true"
+
+
+def memory_growth() -> bool:
+    """Whether JAX takes GPU memory as it needs it."""
+    return os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "").lower() in ("false", "0")
+
+
+def set_memory_fraction(fraction: float) -> None:
+    """Let JAX take at most this part of each GPU's memory."""
+    if not 0 < fraction <= 1:
+        raise DeviceError(
+            explain(
+                "A memory limit must be a part of what there is.",
+                got=f"{fraction:.3f} of the GPU's memory",
+                fix="choose a limit above zero that the GPU has.",
+            )
+        )
+    _before_start("A memory limit")
+    os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = os.environ["XLA_CLIENT_MEM_FRACTION"] = (
+        f"{fraction:.6f}"
+    )
+
+
+def _before_start(what: str) -> None:
+    if has_started():
+        raise DevicesStartedError(
+            explain(
+                f"{what} must be set before JAX starts its devices.",
+                got="the devices have started",
+                fix="set it first thing in the program, before models and tensors are made.",
+            )
+        )
 
 
 def jax_may_use_gpus() -> bool:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 
+from manyhands.data.dataset.randomness import NotTraceable
 from manyhands.engine.interrupts import interrupts
 from manyhands.engine.jax_inside import is_eager, is_tracer
 from manyhands.engine.placement import Placement
@@ -26,8 +27,12 @@ from manyhands.engine.traced_step import trace_step
 from manyhands.errors import ManyhandsWarning
 
 
-class NeedsValuesError(Exception):
+class NeedsValuesError(NotTraceable):
     """Raised inside a trace by what only works on values; the function then runs eagerly."""
+
+
+class LoopsOverDataError(NeedsValuesError):
+    """Raised inside a trace that would read data; what the loop runs is compiled all the same."""
 
 
 _NEEDS_VALUES = (
@@ -164,6 +169,8 @@ class Function:
 
     def _give_up(self, error: BaseException) -> None:
         self.runs_eagerly = True
+        if isinstance(error, LoopsOverDataError):
+            return
         name = getattr(self.python_function, "__name__", repr(self.python_function))
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         warnings.warn(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from jax._src import core
+from jax._src import array, core
 
 Outputs = Any
 Operation = Callable[..., Outputs]
@@ -140,3 +140,13 @@ def is_eager() -> bool:
 def is_tracer(value: Any) -> bool:
     """Whether a value stands for one that is not known yet."""
     return isinstance(value, core.Tracer)
+
+
+def array_class() -> Any:
+    """The class of JAX's arrays."""
+    return array.ArrayImpl
+
+
+def tracer_class() -> Any:
+    """The class of values that are not known yet."""
+    return core.Tracer

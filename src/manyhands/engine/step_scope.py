@@ -64,3 +64,23 @@ class StepScope(keras.StatelessScope):
             self.strangers[key] = variable
         self.touched[key] = self.written[key] = variable
         self.state_mapping[key] = value
+
+
+class InnerScope(keras.StatelessScope):
+    """Variables inside a part of a step: read as the step has them, written apart."""
+
+    def __init__(self, around: Any) -> None:
+        super().__init__(collect_losses=True, initialize_variables=False)
+        self._around = around
+        self.written: dict[int, Any] = {}
+
+    def get_current_value(self, variable: Any) -> Any:
+        """Give what was written in here, or what the step has."""
+        value = self.state_mapping.get(id(variable))
+        return self._around.get_current_value(variable) if value is None else value
+
+    def add_update(self, update: Any) -> None:
+        """Take a new value."""
+        variable, value = update
+        self.written[id(variable)] = variable
+        self.state_mapping[id(variable)] = value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from manyhands.engine.keras_inside.datasets import install_datasets
 from manyhands.engine.keras_inside.optimizers import install_optimizers
 from manyhands.engine.keras_inside.variables import install_variables
 from manyhands.engine.step_scope import StepScope
@@ -19,6 +20,7 @@ def install() -> None:
     """Do it; a second time does nothing."""
     install_variables(on_read=note_read, is_step=lambda scope: isinstance(scope, StepScope))
     install_optimizers(before_apply=_summed_over_replicas)
+    install_datasets()
 
 
 def _summed_over_replicas(gradients: list[Any]) -> list[Any]:

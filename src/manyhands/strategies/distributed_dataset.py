@@ -14,7 +14,9 @@ import numpy as np
 
 from manyhands.data.feed import Ahead
 from manyhands.engine import Placement
+from manyhands.engine.function import LoopsOverDataError
 from manyhands.engine.step_program import place_rows
+from manyhands.engine.step_scope import current_step
 
 _AHEAD = 2
 
@@ -58,6 +60,7 @@ class DistributedDataset:
         self._per_replica = per_replica and placement.num_replicas > 1
 
     def __iter__(self) -> DistributedIterator:
+        refuse_in_trace()
         return DistributedIterator(iter(self.global_batches()), self._placement, self.dataset)
 
     def __len__(self) -> int:
@@ -94,6 +97,7 @@ class DistributedIterator:
         return self
 
     def __next__(self) -> Any:
+        refuse_in_trace()
         if self._ended:
             raise StopIteration
         try:
@@ -127,6 +131,12 @@ class DistributedIterator:
 
 
 _END = object()
+
+
+def refuse_in_trace() -> None:
+    """Keep data from being read while a function is traced: the function then runs eagerly."""
+    if current_step() is not None:
+        raise LoopsOverDataError("it reads data")
 
 
 def place(batch: Any, placement: Placement) -> Any:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-import keras
 
-from manyhands.engine.step_scope import current_step
+from manyhands.engine.step_scope import InnerScope, current_step
 from manyhands.errors import StepError, explain
 from manyhands.strategies.context import in_step
 from manyhands.strategies.reduce_op import ReduceOp
@@ -74,26 +73,6 @@ class ReplicaContext:
         pass
 
 
-class ReplicaScope(keras.StatelessScope):
-    """The variables of one replica: read as the step around it has them, written apart."""
-
-    def __init__(self, around: Any) -> None:
-        super().__init__(collect_losses=True, initialize_variables=False)
-        self._around = around
-        self.written: dict[int, Any] = {}
-
-    def get_current_value(self, variable: Any) -> Any:
-        """Give what this replica wrote, or what the step has."""
-        value = self.state_mapping.get(id(variable))
-        return self._around.get_current_value(variable) if value is None else value
-
-    def add_update(self, update: Any) -> None:
-        """Take this replica's new value."""
-        variable, value = update
-        self.written[id(variable)] = variable
-        self.state_mapping[id(variable)] = value
-
-
 def run_per_replica(
     strategy: Strategy, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
@@ -108,7 +87,7 @@ def run_per_replica(
 
     def replica(number: Any, *parts: Any) -> Any:
         own_args, own_kwargs = jax.tree.unflatten(structure, parts)
-        scope = ReplicaScope(around)
+        scope = InnerScope(around)
         with scope, in_step(strategy, ReplicaContext(strategy, number)):
             result = step(*own_args, **own_kwargs)
         written[:] = scope.written.values()

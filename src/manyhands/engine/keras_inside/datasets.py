@@ -1,0 +1,98 @@
+"""Keras' `fit`, `evaluate` and `predict`, given a manyhands Dataset or a distributed one.
+
+In: whatever Keras makes a data adapter for.  Out: ours for our datasets, Keras' own for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from keras.src.trainers import data_adapters
+from keras.src.trainers.data_adapters import data_adapter_utils
+from keras.src.trainers.data_adapters.data_adapter import DataAdapter
+
+from manyhands.data.dataset import Core
+from manyhands.errors import DataError, explain
+
+
+class DatasetAdapter(DataAdapter):
+    """Batches of a dataset, as they come."""
+
+    def __init__(self, dataset: Any, class_weight: Any) -> None:
+        self._dataset = dataset
+        self._class_weight = class_weight
+
+    def get_numpy_iterator(self) -> Iterator[Any]:
+        """Start a pass."""
+        for batch in _host_batches(self._dataset):
+            yield self._weighted(batch if isinstance(batch, tuple) else (batch,))
+
+    def get_jax_iterator(self) -> Iterator[Any]:
+        """Start a pass."""
+        return self.get_numpy_iterator()
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many batches a pass has; None where nobody knows."""
+        count = int(self._dataset.cardinality())
+        return count if count >= 0 else None
+
+    @property
+    def batch_size(self) -> int | None:
+        """Nobody knows."""
+        return None
+
+    @property
+    def has_partial_batch(self) -> bool | None:
+        """Nobody knows."""
+        return None
+
+    @property
+    def partial_batch_size(self) -> int | None:
+        """Nobody knows."""
+        return None
+
+    def _weighted(self, batch: Any) -> Any:
+        if self._class_weight is None:
+            return batch
+        if len(batch) != 2:
+            raise DataError(
+                explain(
+                    "class_weight needs batches of x and y.",
+                    got=f"batches of {len(batch)} parts",
+                    fix="leave class_weight out, or give sample weights in the dataset.",
+                )
+            )
+        x, y = batch
+        weights = data_adapter_utils.class_weight_to_sample_weights(y, self._class_weight)
+        return x, y, weights
+
+
+def _host_batches(dataset: Any) -> Iterable[Any]:
+    return dataset.as_numpy_iterator() if isinstance(dataset, Core) else dataset.global_batches()
+
+
+def install_datasets() -> None:
+    """Teach Keras about our datasets, once a process."""
+    if getattr(data_adapters, "_manyhands_installed", False):
+        return
+    setattr(data_adapters, "_manyhands_installed", True)  # noqa: B010
+    original = data_adapters.get_data_adapter
+
+    def get_data_adapter(x: Any, y: Any = None, sample_weight: Any = None, **given: Any) -> Any:
+        if not isinstance(x, Core) and not hasattr(x, "global_batches"):
+            return original(x, y, sample_weight=sample_weight, **given)
+        for name, value in (("y", y), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise DataError(
+                    explain(
+                        f"A dataset brings its own {name}.",
+                        got=f"a dataset and {name}",
+                        fix=f"leave {name} out, and let the dataset give (x, y) or "
+                        "(x, y, sample_weight).",
+                    )
+                )
+        return DatasetAdapter(x, given.get("class_weight"))
+
+    data_adapters.get_data_adapter = get_data_adapter

@@ -1,0 +1,139 @@
+"""TensorFlow's names for multi-GPU training, on manyhands.
+
+    import manyhands.tf as tf
+
+or leave the program as it stands and type `manyhands run train.py`, where `import tensorflow`
+gives this module.  What is here, what changes and what is missing: `manyhands check train.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import manyhands  # noqa: F401 - chooses Keras' backend
+from manyhands.tf.missing import missing
+
+__version__ = "2.21.0"
+"""The TensorFlow whose programs run here."""
+
+_NAMESPACES = [
+    "config",
+    "data",
+    "debugging",
+    "distribute",
+    "dtypes",
+    "errors",
+    "image",
+    "io",
+    "keras",
+    "linalg",
+    "math",
+    "nest",
+    "nn",
+    "random",
+    "summary",
+    "train",
+    "autograph",
+    "compat",
+    "experimental",
+    "test",
+    "version",
+    "sysconfig",
+    "initializers",
+    "losses",
+    "metrics",
+    "optimizers",
+]
+
+_TOP: dict[str, str] = {
+    "tensor": "Tensor cast constant convert_to_tensor is_tensor",
+    "array_ops": (
+        "argsort bitcast boolean_mask broadcast_to concat ensure_shape expand_dims eye fill gather "
+        "gather_nd identity linspace meshgrid newaxis one_hot ones ones_like pad range rank repeat "
+        "reshape reverse roll scatter_nd searchsorted sequence_mask shape shape_n size slice sort "
+        "split squeeze stack stop_gradient tensor_scatter_nd_add tensor_scatter_nd_update tile "
+        "transpose unique unstack where zeros zeros_like"
+    ),
+    "math": (
+        "abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh cos cosh cumsum divide "
+        "equal exp floor greater greater_equal less less_equal logical_and logical_not logical_or "
+        "maximum minimum multiply negative not_equal pow reduce_all reduce_any reduce_logsumexp "
+        "reduce_max reduce_mean reduce_min reduce_prod reduce_sum round scalar_mul sigmoid sign "
+        "sin sinh sqrt square subtract tan tanh truediv"
+    ),
+    "linalg": "einsum matmul norm tensordot",
+    "control": (
+        "case clip_by_global_norm clip_by_norm clip_by_value cond control_dependencies "
+        "custom_gradient device executing_eagerly group init_scope map_fn name_scope no_op "
+        "numpy_function py_function recompute_grad switch_case timestamp vectorized_map while_loop"
+    ),
+    "debugging": "Assert assert_equal assert_greater assert_less assert_rank",
+    "dtypes": (
+        "DType as_dtype bfloat16 bool complex128 complex64 double float16 float32 float64 half "
+        "int16 int32 int64 int8 string uint16 uint32 uint64 uint8"
+    ),
+    "shapes": "TensorShape TensorSpec",
+    "variable": "Variable VariableAggregation VariableSynchronization",
+    "module": "Module",
+    "function": "function",
+}
+_HOMES = {name: module for module, names in _TOP.items() for name in names.split()}
+_ELSEWHERE = {
+    "GradientTape": ("manyhands.engine.gradient_tape", "GradientTape"),
+    "UnconnectedGradients": ("manyhands.tf.places", "UnconnectedGradients"),
+    "print": ("manyhands.tf.control", "print_"),
+    "constant_initializer": ("keras.initializers", "Constant"),
+    "ones_initializer": ("keras.initializers", "Ones"),
+    "zeros_initializer": ("keras.initializers", "Zeros"),
+    "random_normal_initializer": ("keras.initializers", "RandomNormal"),
+    "random_uniform_initializer": ("keras.initializers", "RandomUniform"),
+    "keras": ("keras._tf_keras.keras", ""),
+    "initializers": ("keras.initializers", ""),
+    "losses": ("keras.losses", ""),
+    "metrics": ("keras.metrics", ""),
+    "optimizers": ("keras.optimizers", ""),
+    "autograph": ("manyhands.tf.places", "autograph"),
+    "compat": ("manyhands.tf.places", "compat"),
+    "experimental": ("manyhands.tf.places", "experimental"),
+    "test": ("manyhands.tf.places", "test"),
+    "version": ("manyhands.tf.places", "version"),
+    "sysconfig": ("manyhands.tf.places", "sysconfig"),
+    "get_logger": ("manyhands.tf.places", "get_logger"),
+    "no_gradient": ("manyhands.tf.places", "no_gradient"),
+    "get_static_value": ("manyhands.tf.places", "get_static_value"),
+    "load_library": ("manyhands.tf.places", "load_library"),
+}
+__all__ = sorted({*_NAMESPACES, *_HOMES, *_ELSEWHERE, "__version__"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        found = getattr(importlib.import_module(f"manyhands.tf.{_HOMES[name]}"), name)
+    elif name in _ELSEWHERE:
+        module, attribute = _ELSEWHERE[name]
+        found = importlib.import_module(module)
+        found = getattr(found, attribute) if attribute else found
+    elif name in _NAMESPACES:
+        return importlib.import_module(f"manyhands.tf.{name}")
+    elif name.startswith("__"):
+        raise AttributeError(name)
+    else:
+        raise missing(f"tf.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def _start() -> None:
+    from manyhands.strategies import custom_loops
+    from manyhands.tf import tensor
+
+    tensor.install()
+    custom_loops.install()
+
+
+_start()

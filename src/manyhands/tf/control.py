@@ -1,0 +1,283 @@
+"""The functions at the top of tf that steer a program: branches, printing, devices, gradients."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+
+from manyhands.devices import resolve
+from manyhands.engine.branches import branch, loop
+from manyhands.engine.function import NeedsValuesError
+from manyhands.engine.jax_inside import is_eager, is_tracer
+from manyhands.engine.keras_inside.variables import outside_of_steps
+from manyhands.engine.step_scope import current_step
+from manyhands.errors import DeviceError
+from manyhands.tf.tensor import tensor
+
+
+def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: Any = None) -> Any:
+    """Run one of two functions."""
+    del name
+    return branch(tensor(pred), true_fn, false_fn)
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Any = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: Any = None,
+) -> Any:
+    """Run the function of the first condition that holds."""
+    del exclusive, strict, name
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    otherwise = default if default is not None else pairs.pop()[1]
+    for pred, function in reversed(pairs):
+        otherwise = lambda p=pred, f=function, o=otherwise: cond(p, f, o)  # noqa: E731
+    return otherwise()
+
+
+def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: Any = None) -> Any:
+    """Run the function with this number."""
+    del name
+    functions = (
+        dict(branch_fns)
+        if not isinstance(branch_fns, list | tuple)
+        else dict(enumerate(branch_fns))
+    )
+    pairs = [(tensor(branch_index) == number, function) for number, function in functions.items()]
+    return case(pairs, default or list(functions.values())[-1])
+
+
+def while_loop(
+    cond: Any, body: Any, loop_vars: Any, maximum_iterations: Any = None, name: Any = None, **_: Any
+) -> Any:
+    """Run a body while a condition holds."""
+    del name
+    values = tuple(loop_vars)
+    if maximum_iterations is None:
+        return list(loop(cond, body, values))
+    given = loop(
+        lambda i, *held: jnp.logical_and(i < maximum_iterations, cond(*held)),
+        lambda i, *held: (i + 1, *_tuple(body(*held))),
+        (0, *values),
+    )
+    return list(given[1:])
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def map_fn(
+    fn: Any, elems: Any, dtype: Any = None, fn_output_signature: Any = None, **_: Any
+) -> Any:
+    """Call a function on each row."""
+    del dtype, fn_output_signature
+    return keras.ops.map(fn, jax.tree.map(tensor, elems))
+
+
+def vectorized_map(fn: Any, elems: Any, **_: Any) -> Any:
+    """Call a function on all rows at once."""
+    return jax.vmap(fn)(jax.tree.map(tensor, elems))
+
+
+def print_(
+    *inputs: Any,
+    output_stream: Any = sys.stderr,
+    summarize: Any = 3,
+    sep: str = " ",
+    end: str = "\n",
+    name: Any = None,
+) -> None:
+    """Print values, also from inside a step that is compiled: when it runs, not when traced."""
+    del name, summarize
+    stream = _stream(output_stream)
+    values = [part.value if isinstance(part, keras.Variable) else part for part in inputs]
+
+    def show(*given: Any) -> None:
+        shown = iter(given)
+        words = [
+            _word(next(shown)) if held else _word(v) for held, v in zip(traced, values, strict=True)
+        ]
+        builtins.print(*words, sep=sep, end=end, file=stream)
+
+    traced = [is_tracer(value) for value in values]
+    if any(traced) or current_step() is not None:
+        jax.debug.callback(
+            show, *[value for value, held in zip(values, traced, strict=True) if held]
+        )
+    else:
+        show()
+
+
+def _stream(given: Any) -> Any:
+    if isinstance(given, str):
+        return {"stdout": sys.stdout}.get(given.split("/")[-1], sys.stderr)
+    return sys.stderr if given is None else given
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, jax.Array | np.ndarray | np.generic):
+        value = np.asarray(value)
+        return str(value[()]) if value.ndim == 0 else np.array2string(value, separator=" ")
+    return str(value)
+
+
+def py_function(
+    func: Callable[..., Any] | None = None, inp: Any = (), Tout: Any = None, name: Any = None
+) -> Any:
+    """Call a Python function on values; a step that does so runs eagerly."""
+    del name
+    if any(is_tracer(one) for one in jax.tree.leaves(list(inp))) or current_step() is not None:
+        raise NeedsValuesError("it calls tf.py_function")
+    assert func is not None, "py_function needs a function"
+    given = func(*[one if is_text(one) else tensor(one) for one in inp])
+    return _typed(given, Tout)
+
+
+def numpy_function(
+    func: Any = None, inp: Any = (), Tout: Any = None, stateful: bool = True, name: Any = None
+) -> Any:
+    """Call a function of NumPy arrays; a step that does so runs eagerly."""
+    del stateful
+    return py_function(lambda *given: func(*[np.asarray(one) for one in given]), inp, Tout, name)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is text, which is no tensor here."""
+    return isinstance(value, str | bytes) or getattr(getattr(value, "dtype", None), "kind", "") in (
+        "O",
+        "S",
+        "U",
+    )
+
+
+def _typed(given: Any, kinds: Any) -> Any:
+    if kinds is None or kinds == []:
+        return None if kinds == [] else given
+    if isinstance(kinds, list | tuple):
+        return [tensor(one, kind) for one, kind in zip(given, kinds, strict=True)]
+    return tensor(given, None if is_text(given) else kinds)
+
+
+def custom_gradient(f: Any = None) -> Any:
+    """Give a function its own gradient: `f` returns its result and a function of cotangents."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        @jax.custom_vjp
+        def run(*args: Any) -> Any:
+            return f(*args, **kwargs)[0]
+
+        def forward(*args: Any) -> Any:
+            return f(*args, **kwargs)[0], args
+
+        def backward(args: Any, seeds: Any) -> Any:
+            _, gradient = f(*args, **kwargs)
+            given = gradient(*seeds) if isinstance(seeds, list | tuple) else gradient(seeds)
+            given = tuple(given) if isinstance(given, list | tuple) else (given,)
+            return tuple(
+                jnp.zeros_like(arg) if one is None else jnp.asarray(one, arg.dtype)
+                for one, arg in zip(given, args, strict=True)
+            )
+
+        run.defvjp(forward, backward)
+        return run(*map(tensor, args))
+
+    return call
+
+
+def recompute_grad(f: Any) -> Any:
+    """Compute a function again on the way back, to keep less."""
+    return jax.checkpoint(f)
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None) -> Any:
+    """Keep values between bounds."""
+    del name
+    return jnp.clip(tensor(t), clip_value_min, clip_value_max)
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: Any = None) -> Any:
+    """Shorten what is longer than the norm."""
+    del name
+    t = tensor(t)
+    length = jnp.sqrt(jnp.sum(jnp.square(t), axis=axes, keepdims=True))
+    return t * clip_norm / jnp.maximum(length, clip_norm)
+
+
+def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: Any = None) -> Any:
+    """Shorten several tensors together if they are longer than the norm; give that length, too."""
+    from manyhands.tf.linalg import global_norm
+
+    del name
+    length = global_norm(t_list) if use_norm is None else tensor(use_norm)
+    scale = clip_norm * jnp.minimum(1.0 / length, 1.0 / clip_norm)
+    scale = jnp.where(jnp.isfinite(length), scale, jnp.nan)
+    clipped = [
+        None if one is None else tensor(one) * scale.astype(tensor(one).dtype) for one in t_list
+    ]
+    return clipped, length
+
+
+@contextmanager
+def device(device_name: Any) -> Iterator[None]:
+    """Make new values on this device, where it is there; elsewhere as before."""
+    if device_name is None or current_step() is not None:
+        yield
+        return
+    name = device_name() if callable(device_name) else device_name
+    try:
+        place = resolve([name])[0]
+    except DeviceError:
+        yield  # TensorFlow, too, falls back to what there is
+        return
+    with jax.default_device(place):
+        yield
+
+
+def name_scope(name: Any, *_: Any, **__: Any) -> Any:
+    """Names are not needed here."""
+    del name
+    return nullcontext()
+
+
+def control_dependencies(control_inputs: Any) -> Any:
+    """Everything runs in the order it is written."""
+    del control_inputs
+    return nullcontext()
+
+
+def init_scope() -> Any:
+    """Do what is inside at once, also while a function is traced around it."""
+    return outside_of_steps() if current_step() is not None else nullcontext()
+
+
+def executing_eagerly() -> bool:
+    """Whether operations give values at once."""
+    return current_step() is None and is_eager()
+
+
+def no_op(name: Any = None) -> None:
+    """Nothing."""
+    del name
+
+
+def group(*inputs: Any, **_: Any) -> None:
+    """Nothing: everything in it has run."""
+    del inputs
+
+
+def timestamp(name: Any = None) -> Any:
+    """Seconds since 1970."""
+    del name
+    return np.float64(time.time())

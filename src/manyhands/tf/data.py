@@ -1,0 +1,78 @@
+"""tf.data: manyhands' Dataset, whose elements are tensors."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from manyhands.data import dataset as native
+from manyhands.data.dataset import (
+    AUTOTUNE,
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
+    AutoShardPolicy,
+    DistributeOptions,
+    Options,
+    ThreadingOptions,
+)
+from manyhands.strategies.distributed_dataset import refuse_in_trace
+
+
+class _Tensors:
+    """Gives elements as tensors, and none while a function is being traced."""
+
+    @staticmethod
+    def _emit(leaf: Any) -> Any:
+        if isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind not in "OSU":
+            return jnp.asarray(leaf)
+        return leaf
+
+    def __iter__(self) -> Any:
+        refuse_in_trace()
+        return super().__iter__()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class Dataset(_Tensors, native.Dataset):
+    """A pipeline of elements."""
+
+
+class TFRecordDataset(_Tensors, native.TFRecordDataset):
+    """The records of TFRecord files."""
+
+
+class TextLineDataset(_Tensors, native.TextLineDataset):
+    """The lines of text files."""
+
+
+class FixedLengthRecordDataset(_Tensors, native.FixedLengthRecordDataset):
+    """Pieces of files, all of one length."""
+
+
+Iterator = native.DatasetIterator
+
+experimental = SimpleNamespace(
+    AUTOTUNE=AUTOTUNE,
+    AutoShardPolicy=AutoShardPolicy,
+    DistributeOptions=DistributeOptions,
+    ThreadingOptions=ThreadingOptions,
+    INFINITE_CARDINALITY=INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY=UNKNOWN_CARDINALITY,
+    cardinality=lambda dataset: dataset.cardinality(),
+)
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "FixedLengthRecordDataset",
+    "Iterator",
+    "Options",
+    "TFRecordDataset",
+    "TextLineDataset",
+    "ThreadingOptions",
+    "experimental",
+]

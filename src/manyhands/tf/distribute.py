@@ -1,0 +1,181 @@
+"""tf.distribute: manyhands' strategies under TensorFlow's names."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+from manyhands import config, strategies
+from manyhands.devices.names import parse
+from manyhands.engine.step_program import Rows
+from manyhands.errors import DeviceError, ManyhandsError, ManyhandsWarning, explain
+from manyhands.strategies import (
+    DistributedDataset,
+    InputContext,
+    OneDeviceStrategy,
+    ReduceOp,
+    Strategy,
+    get_replica_context,
+    has_strategy,
+    in_cross_replica_context,
+)
+from manyhands.strategies.distributed_dataset import DistributedIterator, ValueContext
+from manyhands.strategies.replica_context import ReplicaContext
+
+DistributedValues = Rows
+
+
+class MirroredStrategy(strategies.MirroredStrategy):
+    """A copy of the model on each device of this process, all trained in step."""
+
+    def __init__(self, devices: Any = None, cross_device_ops: Any = None) -> None:
+        del cross_device_ops  # XLA chooses
+        super().__init__(_rehearsed(devices))
+
+
+def _rehearsed(devices: Any) -> Any:
+    """Take virtual CPU devices for GPUs that are not there, where somebody asked for some."""
+    if devices is None or config.settings().virtual_devices is None or config.jax_may_use_gpus():
+        return devices
+    named = [devices] if isinstance(devices, str) else list(devices)
+    replaced = []
+    for one in named:
+        try:
+            name = parse(one) if isinstance(one, str) else None
+        except DeviceError:
+            name = None
+        is_gpu = name is not None and name.kind == "GPU"
+        replaced.append(f"CPU:{name.index}" if name is not None and is_gpu else one)
+    if replaced != named:
+        warnings.warn(
+            f"There is no GPU here; {', '.join(map(str, named))} are rehearsed on "
+            f"{', '.join(map(str, replaced))}.",
+            ManyhandsWarning,
+            stacklevel=4,
+        )
+    return replaced
+
+
+def get_strategy() -> Any:
+    """Return the strategy whose scope or step we are in; outside of any, one of one device."""
+    return strategies.get_strategy() or _default()
+
+
+def _default() -> Any:
+    import jax
+
+    chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+
+    return OneDeviceStrategy(chosen or jax.local_devices()[0])
+
+
+def experimental_set_strategy(strategy: Any) -> None:
+    """Enter a strategy's scope for good."""
+    strategy.scope().__enter__()
+
+
+class _NotYet:
+    """A strategy that does not exist yet."""
+
+    def __init__(self, name: str, instead: str) -> None:
+        self._name = name
+        self._instead = instead
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise ManyhandsError(
+            explain(
+                f"tf.distribute.{self._name} is not there yet.",
+                got=f"a program that makes a {self._name}",
+                fix=self._instead,
+            )
+        )
+
+
+_ONE_PROCESS = "use tf.distribute.MirroredStrategy(), which trains on every device of one process."
+MultiWorkerMirroredStrategy = _NotYet("MultiWorkerMirroredStrategy", _ONE_PROCESS)
+ParameterServerStrategy = _NotYet("ParameterServerStrategy", _ONE_PROCESS)
+TPUStrategy = _NotYet("TPUStrategy", _ONE_PROCESS)
+
+
+class _Accepted:
+    """Taken, and not needed: XLA chooses how devices exchange values."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+class CrossDeviceOps(_Accepted):
+    """How devices exchange values; XLA chooses."""
+
+
+class NcclAllReduce(CrossDeviceOps):
+    """How devices exchange values; XLA chooses."""
+
+
+class HierarchicalCopyAllReduce(CrossDeviceOps):
+    """How devices exchange values; XLA chooses."""
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """How devices exchange values; XLA chooses."""
+
+
+class RunOptions(_Accepted):
+    """How `run` runs."""
+
+
+class InputOptions(_Accepted):
+    """How a dataset is distributed."""
+
+
+experimental = SimpleNamespace(
+    MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy,
+    CentralStorageStrategy=_NotYet("experimental.CentralStorageStrategy", _ONE_PROCESS),
+    ParameterServerStrategy=ParameterServerStrategy,
+    TPUStrategy=TPUStrategy,
+    ValueContext=ValueContext,
+    CommunicationOptions=_Accepted,
+    CollectiveHints=_Accepted,
+)
+cluster_resolver = SimpleNamespace(
+    **{
+        name: _NotYet(f"cluster_resolver.{name}", _ONE_PROCESS)
+        for name in [
+            "ClusterResolver",
+            "TFConfigClusterResolver",
+            "SimpleClusterResolver",
+            "SlurmClusterResolver",
+            "KubernetesClusterResolver",
+            "TPUClusterResolver",
+        ]
+    }
+)
+
+__all__ = [
+    "CrossDeviceOps",
+    "DistributedDataset",
+    "DistributedIterator",
+    "DistributedValues",
+    "HierarchicalCopyAllReduce",
+    "InputContext",
+    "InputOptions",
+    "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
+    "NcclAllReduce",
+    "OneDeviceStrategy",
+    "ParameterServerStrategy",
+    "ReduceOp",
+    "ReductionToOneDevice",
+    "ReplicaContext",
+    "RunOptions",
+    "Strategy",
+    "TPUStrategy",
+    "cluster_resolver",
+    "experimental",
+    "experimental_set_strategy",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+]

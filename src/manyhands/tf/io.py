@@ -1,0 +1,103 @@
+"""tf.io: files, records, pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from manyhands.data.dataset import (
+    FixedLenFeature,
+    TFRecordWriter,
+    VarLenFeature,
+    parse_example,
+    parse_single_example,
+)
+from manyhands.tf import gfile
+from manyhands.tf.dtypes import as_dtype, on_device
+from manyhands.tf.image import decode_image
+from manyhands.tf.pictures import decode
+
+
+def _plain(contents: Any) -> bytes:
+    return contents if isinstance(contents, bytes) else np.asarray(contents, dtype=object).item()
+
+
+def read_file(filename: Any, name: Any = None) -> Any:
+    """Read all of a file."""
+    del name
+    path = _plain(filename) if not isinstance(filename, str | Path) else filename
+    path = path.decode() if isinstance(path, bytes) else path
+    with gfile.GFile(path, "rb") as file:
+        return np.asarray(file.read(), dtype=object)
+
+
+def write_file(filename: Any, contents: Any, name: Any = None) -> None:
+    """Write a file."""
+    del name
+    Path(filename).parent.mkdir(parents=True, exist_ok=True)
+    data = _plain(contents)
+    Path(filename).write_bytes(data if isinstance(data, bytes) else str(data).encode())
+
+
+def decode_raw(
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: Any = None,
+    name: Any = None,
+) -> Any:
+    """Take bytes for numbers."""
+    del name, fixed_length
+    kind = as_dtype(out_type).dtype.newbyteorder("<" if little_endian else ">")
+    given = np.asarray(input_bytes, dtype=object)
+    rows = [np.frombuffer(one, kind).astype(kind.newbyteorder("=")) for one in given.ravel()]
+    return jnp.asarray(np.stack(rows).reshape(*given.shape, -1), on_device(out_type))
+
+
+def decode_jpeg(
+    contents: Any, channels: int = 0, ratio: int = 1, name: Any = None, **_: Any
+) -> Any:
+    """Read a JPEG picture."""
+    del ratio, name
+    return jnp.asarray(decode(contents, channels))
+
+
+def decode_png(contents: Any, channels: int = 0, dtype: Any = "uint8", name: Any = None) -> Any:
+    """Read a PNG picture."""
+    del name
+    return jnp.asarray(decode(contents, channels), on_device(dtype))
+
+
+decode_bmp = decode_gif = decode_png
+
+
+def serialize_tensor(tensor: Any, name: Any = None) -> Any:
+    """Write a tensor as bytes: its dtype, its shape and its numbers."""
+    del name
+    array = np.asarray(tensor)
+    head = f"{array.dtype.name} {' '.join(map(str, array.shape))}\n".encode()
+    return np.asarray(head + np.ascontiguousarray(array).tobytes(), dtype=object)
+
+
+def parse_tensor(serialized: Any, out_type: Any, name: Any = None) -> Any:
+    """Read a tensor that `serialize_tensor` wrote."""
+    del name
+    head, _, body = _plain(serialized).partition(b"\n")
+    kind, *shape = head.decode().split(" ")
+    dims = tuple(int(one) for one in shape if one)
+    array = np.frombuffer(body, as_dtype(kind).dtype).reshape(dims)
+    return jnp.asarray(array, on_device(out_type))
+
+
+__all__ = [
+    "FixedLenFeature",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "decode_image",
+    "gfile",
+    "parse_example",
+    "parse_single_example",
+]

@@ -1,0 +1,249 @@
+"""tf.math: arithmetic on tensors, and the same names at the top of tf."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from keras import ops
+
+from manyhands.tf.dtypes import on_device
+from manyhands.tf.tensor import tensor
+
+TopKV2 = namedtuple("TopKV2", ["values", "indices"])
+
+
+def _one(function: Callable[[Any], Any], name: str) -> Any:
+    def call(x: Any, name: str | None = None) -> Any:
+        del name
+        return function(tensor(x))
+
+    call.__name__ = name
+    return call
+
+
+def _two(function: Callable[[Any, Any], Any], name: str) -> Any:
+    def call(x: Any, y: Any, name: str | None = None) -> Any:
+        del name
+        return function(*_alike(x, y))
+
+    call.__name__ = name
+    return call
+
+
+def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+    """Python's numbers take the dtype of the tensor beside them."""
+    if isinstance(x, bool | int | float) and not isinstance(y, bool | int | float):
+        return x, tensor(y)
+    if isinstance(y, bool | int | float) and not isinstance(x, bool | int | float):
+        return tensor(x), y
+    return tensor(x), tensor(y)
+
+
+_ONE = {
+    "abs": jnp.abs, "acos": jnp.arccos, "acosh": jnp.arccosh, "asin": jnp.arcsin,
+    "asinh": jnp.arcsinh, "atan": jnp.arctan, "atanh": jnp.arctanh, "ceil": jnp.ceil,
+    "conj": jnp.conj, "cos": jnp.cos, "cosh": jnp.cosh, "digamma": jax.scipy.special.digamma,
+    "erf": jax.scipy.special.erf, "erfinv": jax.scipy.special.erfinv, "exp": jnp.exp,
+    "expm1": jnp.expm1, "floor": jnp.floor, "imag": jnp.imag, "is_finite": jnp.isfinite,
+    "is_inf": jnp.isinf, "is_nan": jnp.isnan, "lgamma": jax.scipy.special.gammaln, "log": jnp.log,
+    "log1p": jnp.log1p, "log_sigmoid": jax.nn.log_sigmoid, "logical_not": jnp.logical_not,
+    "negative": jnp.negative, "real": jnp.real, "reciprocal": jnp.reciprocal, "rint": jnp.rint,
+    "round": jnp.round, "rsqrt": jax.lax.rsqrt, "sigmoid": jax.nn.sigmoid, "sign": jnp.sign,
+    "sin": jnp.sin, "sinh": jnp.sinh, "softplus": jax.nn.softplus, "softsign": jax.nn.soft_sign,
+    "sqrt": jnp.sqrt, "square": jnp.square, "tan": jnp.tan, "tanh": jnp.tanh,
+    "zero_fraction": lambda x: jnp.mean((x == 0).astype("float32")), "angle": jnp.angle,
+    "invert_permutation": jnp.argsort,
+}  # fmt: skip
+_TWO = {
+    "add": jnp.add, "atan2": jnp.arctan2, "divide": jnp.divide, "truediv": jnp.divide,
+    "equal": jnp.equal, "floordiv": jnp.floor_divide, "floormod": jnp.mod, "mod": jnp.mod,
+    "greater": jnp.greater, "greater_equal": jnp.greater_equal, "less": jnp.less,
+    "less_equal": jnp.less_equal, "logical_and": jnp.logical_and, "logical_or": jnp.logical_or,
+    "logical_xor": jnp.logical_xor, "maximum": jnp.maximum, "minimum": jnp.minimum,
+    "multiply": jnp.multiply, "not_equal": jnp.not_equal, "pow": jnp.power,
+    "squared_difference": lambda x, y: jnp.square(x - y), "subtract": jnp.subtract,
+    "xlogy": jax.scipy.special.xlogy, "scalar_mul": jnp.multiply,
+    "divide_no_nan": ops.divide_no_nan,
+    "multiply_no_nan": lambda x, y: jnp.where(y == 0, jnp.zeros_like(x), x * y),
+}  # fmt: skip
+globals().update({name: _one(function, name) for name, function in _ONE.items()})
+globals().update({name: _two(function, name) for name, function in _TWO.items()})
+
+
+def _reduction(function: Callable[..., Any], name: str) -> Any:
+    def call(
+        input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    ) -> Any:
+        del name
+        return function(tensor(input_tensor), axis=_axes(axis), keepdims=keepdims)
+
+    call.__name__ = name
+    return call
+
+
+def _axes(axis: Any) -> Any:
+    if axis is None or isinstance(axis, int):
+        return axis
+    axes = tuple(int(one) for one in np.ravel(np.asarray(axis)))
+    return axes[0] if np.ndim(axis) == 0 else axes
+
+
+_REDUCTIONS = {
+    "reduce_all": jnp.all, "reduce_any": jnp.any, "reduce_max": jnp.max, "reduce_mean": jnp.mean,
+    "reduce_min": jnp.min, "reduce_prod": jnp.prod, "reduce_sum": jnp.sum, "reduce_std": jnp.std,
+    "reduce_variance": jnp.var, "reduce_logsumexp": jax.scipy.special.logsumexp,
+    "reduce_euclidean_norm": jnp.linalg.norm,
+}  # fmt: skip
+globals().update({name: _reduction(function, name) for name, function in _REDUCTIONS.items()})
+
+
+def argmax(input: Any, axis: Any = None, output_type: Any = "int64", name: Any = None) -> Any:
+    """Where the greatest value is along an axis (the first, by default)."""
+    del name
+    return jnp.argmax(tensor(input), axis=0 if axis is None else int(axis)).astype(
+        on_device(output_type)
+    )
+
+
+def argmin(input: Any, axis: Any = None, output_type: Any = "int64", name: Any = None) -> Any:
+    """Where the least value is along an axis (the first, by default)."""
+    del name
+    return jnp.argmin(tensor(input), axis=0 if axis is None else int(axis)).astype(
+        on_device(output_type)
+    )
+
+
+def add_n(inputs: Any, name: Any = None) -> Any:
+    """Sum a list of tensors."""
+    del name
+    parts = [tensor(part) for part in (inputs if isinstance(inputs, list | tuple) else [inputs])]
+    if not parts:
+        raise ValueError("inputs must be an iterable of at least one Tensor with the same shape.")
+    return sum(parts[1:], parts[0])
+
+
+accumulate_n = add_n
+
+
+def cumsum(
+    x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: Any = None
+) -> Any:
+    """Sum up along an axis."""
+    del name
+    return _cumulative(jnp.cumsum, tensor(x), axis, exclusive, reverse, lambda c, x: c - x)
+
+
+def cumprod(
+    x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: Any = None
+) -> Any:
+    """Multiply up along an axis."""
+    del name
+    return _cumulative(jnp.cumprod, tensor(x), axis, exclusive, reverse, lambda c, x: c / x)
+
+
+def _cumulative(
+    function: Any, x: Any, axis: int, exclusive: bool, reverse: bool, without: Any
+) -> Any:
+    x = jnp.flip(x, axis) if reverse else x
+    found = function(x, axis=axis)
+    found = without(found, x) if exclusive else found
+    return jnp.flip(found, axis) if reverse else found
+
+
+def count_nonzero(
+    input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = "int64", name: Any = None
+) -> Any:
+    """Count what is not zero."""
+    del name
+    found = jnp.count_nonzero(tensor(input), axis=_axes(axis), keepdims=keepdims)
+    return found.astype(on_device(dtype))
+
+
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: Any = None) -> Any:
+    """Scale to length one."""
+    del name
+    x = tensor(x)
+    squares = jnp.sum(jnp.square(x), axis=_axes(axis), keepdims=True)
+    return x * jax.lax.rsqrt(jnp.maximum(squares, epsilon))
+
+
+def softmax(logits: Any, axis: int = -1, name: Any = None) -> Any:
+    """Turn logits into probabilities."""
+    del name
+    return jax.nn.softmax(tensor(logits), axis=axis if axis is not None else -1)
+
+
+def log_softmax(logits: Any, axis: int = -1, name: Any = None) -> Any:
+    """Turn logits into logarithms of probabilities."""
+    del name
+    return jax.nn.log_softmax(tensor(logits), axis=axis if axis is not None else -1)
+
+
+def top_k(input: Any, k: int = 1, sorted: bool = True, name: Any = None) -> TopKV2:
+    """Find the greatest values of the last axis and where they are."""
+    del name, sorted
+    return TopKV2(*jax.lax.top_k(tensor(input), int(k)))
+
+
+def in_top_k(targets: Any, predictions: Any, k: int, name: Any = None) -> Any:
+    """Whether each target is among the k greatest predictions."""
+    del name
+    return ops.in_top_k(tensor(targets), tensor(predictions), k)
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = "int32",
+    name: Any = None,
+    **_: Any,
+) -> Any:
+    """Count how often each number occurs."""
+    del name
+    found = jnp.bincount(tensor(arr).ravel(), weights, minlength=minlength or 0, length=maxlength)
+    return found if weights is not None else found.astype(on_device(dtype))
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    weights: Any = None,
+    dtype: Any = "int32",
+    name: Any = None,
+) -> Any:
+    """Count predictions by what they should have been: one row a label."""
+    del name
+    labels, predictions = tensor(labels).ravel(), tensor(predictions).ravel()
+    count = (
+        int(num_classes)
+        if num_classes is not None
+        else int(max(labels.max(), predictions.max())) + 1
+    )
+    weights = jnp.ones(labels.shape, on_device(dtype)) if weights is None else tensor(weights)
+    return jnp.zeros((count, count), on_device(dtype)).at[labels, predictions].add(weights)
+
+
+def segment_sum(data: Any, segment_ids: Any, name: Any = None) -> Any:
+    """Sum rows by segment."""
+    del name
+    return ops.segment_sum(tensor(data), tensor(segment_ids))
+
+
+def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: int, name: Any = None) -> Any:
+    """Sum rows by segment."""
+    del name
+    return ops.segment_sum(tensor(data), tensor(segment_ids), num_segments=int(num_segments))
+
+
+def polyval(coeffs: Any, x: Any, name: Any = None) -> Any:
+    """Evaluate a polynomial."""
+    del name
+    return jnp.polyval(jnp.stack([tensor(c) for c in coeffs]), tensor(x))

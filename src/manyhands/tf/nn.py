@@ -1,0 +1,313 @@
+"""tf.nn: activations, losses and layers as functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from keras import ops
+
+from manyhands.strategies import get_strategy
+from manyhands.tf.math import (
+    _axes,
+    in_top_k,
+    l2_normalize,
+    log_softmax,
+    softmax,
+    top_k,
+)
+from manyhands.tf.math import _one as _activation
+from manyhands.tf.random import key
+from manyhands.tf.tensor import tensor
+
+_ACTIVATIONS = {
+    "relu": jax.nn.relu, "relu6": jax.nn.relu6, "elu": jax.nn.elu, "selu": jax.nn.selu,
+    "sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "softplus": jax.nn.softplus,
+    "softsign": jax.nn.soft_sign, "log_sigmoid": jax.nn.log_sigmoid, "crelu": lambda x: (
+        jnp.concatenate([jax.nn.relu(x), jax.nn.relu(-x)], -1)),
+}  # fmt: skip
+globals().update({name: _activation(function, name) for name, function in _ACTIVATIONS.items()})
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: Any = None) -> Any:
+    """A small slope below zero."""
+    del name
+    return jax.nn.leaky_relu(tensor(features), alpha)
+
+
+def gelu(features: Any, approximate: bool = False, name: Any = None) -> Any:
+    """Gaussian error linear unit."""
+    del name
+    return jax.nn.gelu(tensor(features), approximate=approximate)
+
+
+def silu(features: Any, beta: float = 1.0) -> Any:
+    """x times its sigmoid."""
+    x = tensor(features)
+    return x * jax.nn.sigmoid(beta * x)
+
+
+swish = silu
+
+
+def dropout(
+    x: Any, rate: float, noise_shape: Any = None, seed: Any = None, name: Any = None
+) -> Any:
+    """Drop elements at random, and scale up the rest."""
+    del name
+    x = tensor(x)
+    if isinstance(rate, int | float) and rate == 0:
+        return x
+    shape = (
+        x.shape
+        if noise_shape is None
+        else tuple(
+            dim if one is None else int(one) for one, dim in zip(noise_shape, x.shape, strict=True)
+        )
+    )
+    keep = jax.random.bernoulli(key(seed), 1 - rate, shape)
+    return jnp.where(keep, x / (1 - rate), jnp.zeros_like(x))
+
+
+def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: Any = None) -> Any:
+    """Mean and variance."""
+    del name, shift
+    x = tensor(x)
+    axes = _axes(axes)
+    return jnp.mean(x, axes, keepdims=keepdims), jnp.var(x, axes, keepdims=keepdims)
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: float,
+    name: Any = None,
+) -> Any:
+    """Shift and scale to mean zero and variance one."""
+    del name
+    factor = jax.lax.rsqrt(tensor(variance) + variance_epsilon)
+    factor = factor if scale is None else factor * tensor(scale)
+    shifted = (tensor(x) - tensor(mean)) * factor
+    return shifted if offset is None else shifted + tensor(offset)
+
+
+def l2_loss(t: Any, name: Any = None) -> Any:
+    """Half the sum of squares."""
+    del name
+    return jnp.sum(jnp.square(tensor(t))) / 2
+
+
+def bias_add(value: Any, bias: Any, data_format: Any = None, name: Any = None) -> Any:
+    """Add one number a channel."""
+    del name
+    value, bias = tensor(value), tensor(bias)
+    if data_format and data_format.startswith("NC"):
+        bias = bias.reshape(1, -1, *[1] * (value.ndim - 2))
+    return value + bias
+
+
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: Any = None) -> Any:
+    """Pick rows of a table."""
+    del name, max_norm
+    return jnp.take(tensor(params), tensor(ids), axis=0)
+
+
+def _channels(data_format: Any) -> str:
+    return (
+        "channels_first" if data_format and str(data_format).startswith("NC") else "channels_last"
+    )
+
+
+def _spatial(value: Any, num_dims: int) -> Any:
+    """Take TensorFlow's strides, of one, of each spatial or of every dim."""
+    if isinstance(value, int):
+        return value
+    value = [int(one) for one in value]
+    if len(value) == num_dims + 2:
+        value = value[1:-1]
+    return tuple(value) if len(value) > 1 else value[0]
+
+
+def conv2d(
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: str,
+    data_format: Any = "NHWC",
+    dilations: Any = 1,
+    name: Any = None,
+) -> Any:
+    """Convolve images."""
+    del name
+    return ops.conv(
+        tensor(input), tensor(filters), strides=_spatial(strides, 2), padding=padding.lower(),
+        data_format=_channels(data_format), dilation_rate=_spatial(dilations or 1, 2),
+    )  # fmt: skip
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: str,
+    data_format: Any = "NHWC",
+    dilations: Any = 1,
+    name: Any = None,
+) -> Any:
+    """Convolve each channel by itself."""
+    del name
+    return ops.depthwise_conv(
+        tensor(input), tensor(filter), strides=_spatial(strides, 2), padding=padding.lower(),
+        data_format=_channels(data_format), dilation_rate=_spatial(dilations or 1, 2),
+    )  # fmt: skip
+
+
+def conv2d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: Any = "NHWC",
+    dilations: Any = 1,
+    name: Any = None,
+) -> Any:
+    """Convolve the other way."""
+    del name, output_shape
+    return ops.conv_transpose(
+        tensor(input), tensor(filters), strides=_spatial(strides, 2), padding=padding.lower(),
+        data_format=_channels(data_format), dilation_rate=_spatial(dilations or 1, 2),
+    )  # fmt: skip
+
+
+def max_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: Any = "NHWC", name: Any = None
+) -> Any:
+    """The greatest value of each window."""
+    del name
+    return ops.max_pool(
+        tensor(input),
+        _spatial(ksize, 2),
+        _spatial(strides, 2),
+        padding.lower(),
+        _channels(data_format),
+    )
+
+
+def avg_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: Any = "NHWC", name: Any = None
+) -> Any:
+    """The mean of each window."""
+    del name
+    return ops.average_pool(
+        tensor(input),
+        _spatial(ksize, 2),
+        _spatial(strides, 2),
+        padding.lower(),
+        _channels(data_format),
+    )
+
+
+max_pool, avg_pool = max_pool2d, avg_pool2d
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: Any = None
+) -> Any:
+    """How surprised logits are by a class, one value a row."""
+    del name
+    logs = jax.nn.log_softmax(tensor(logits), -1)
+    return -jnp.take_along_axis(logs, tensor(labels)[..., None].astype("int32"), -1)[..., 0]
+
+
+def softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, axis: int = -1, name: Any = None
+) -> Any:
+    """How surprised logits are by probabilities, one value a row."""
+    del name
+    logits = tensor(logits)
+    return -jnp.sum(tensor(labels).astype(logits.dtype) * jax.nn.log_softmax(logits, axis), axis)
+
+
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: Any = None
+) -> Any:
+    """How surprised logits are by yes and no, one value each."""
+    del name
+    x = tensor(logits)
+    z = tensor(labels).astype(x.dtype)
+    return jnp.maximum(x, 0) - x * z + jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: Any = None
+) -> Any:
+    """The same, with another weight for yes."""
+    del name
+    x = tensor(logits)
+    z = tensor(labels).astype(x.dtype)
+    weight = 1 + (pos_weight - 1) * z
+    return (1 - z) * x + weight * (jnp.log1p(jnp.exp(-jnp.abs(x))) + jnp.maximum(-x, 0))
+
+
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+) -> Any:
+    """Average over the global batch: the sum of the losses, over its size."""
+    losses = tensor(per_example_loss)
+    if sample_weight is not None:
+        losses = losses * tensor(sample_weight).astype(losses.dtype)
+    if global_batch_size is None:
+        global_batch_size = (losses.shape[0] if losses.ndim else 1) * _replicas()
+    return jnp.sum(losses) / jnp.asarray(global_batch_size, losses.dtype)
+
+
+def scale_regularization_loss(regularization_loss: Any) -> Any:
+    """Share the regularisation among those who will sum it; a step that sees everything is one."""
+    return jnp.sum(tensor(regularization_loss)) / _replicas()
+
+
+def _replicas() -> int:
+    strategy = get_strategy()
+    return 1 if strategy is None else strategy.num_replicas_in_sync
+
+
+def zero_fraction(value: Any, name: Any = None) -> Any:
+    """Which part is zero."""
+    del name
+    return jnp.mean((tensor(value) == 0).astype("float32"))
+
+
+def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: Any = None) -> Any:
+    """Lay channels out as pixels."""
+    del name, data_format
+    x = tensor(input)
+    n, h, w, c = x.shape
+    x = x.reshape(n, h, w, block_size, block_size, c // block_size**2)
+    return x.transpose(0, 1, 3, 2, 4, 5).reshape(n, h * block_size, w * block_size, -1)
+
+
+def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: Any = None) -> Any:
+    """Lay pixels out as channels."""
+    del name, data_format
+    x = tensor(input)
+    n, h, w, c = x.shape
+    x = x.reshape(n, h // block_size, block_size, w // block_size, block_size, c)
+    return x.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // block_size, w // block_size, -1)
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: Any = None
+) -> Any:
+    """Mean and variance from sums."""
+    del name
+    mean = tensor(mean_ss) / tensor(counts)
+    shifted = mean if shift is None else mean + tensor(shift)
+    return shifted, tensor(variance_ss) / tensor(counts) - jnp.square(mean)
+
+
+__all__ = ["in_top_k", "l2_normalize", "log_softmax", "softmax", "top_k"]

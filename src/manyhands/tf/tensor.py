@@ -1,0 +1,153 @@
+"""JAX's arrays, with the few methods that TensorFlow's programs call on tensors.
+
+In: JAX's array classes.  Out: the same, with `.numpy()`, `.get_shape()` and shapes that know
+`as_list`.  Installed when `manyhands.tf` is imported, and only then.
+A value that is not known yet cannot be a NumPy array: asking for it makes the step run eagerly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+
+from manyhands.engine.function import NeedsValuesError
+from manyhands.engine.jax_inside import array_class, is_tracer, tracer_class
+from manyhands.engine.step_program import Rows
+from manyhands.tf.dtypes import DType, as_dtype, on_device
+from manyhands.tf.shapes import TensorShape
+
+Tensor = jax.Array
+
+
+def install() -> None:
+    """Add the methods, once a process."""
+    for kind in (array_class(), tracer_class()):
+        if "get_shape" in vars(kind):
+            continue
+        shape_of = kind.shape.fget  # pyright: ignore[reportAttributeAccessIssue]
+        setattr(kind, "shape", property(lambda self, of=shape_of: TensorShape(of(self))))  # noqa: B010
+        kind.numpy = _numpy
+        kind.eval = _numpy
+        kind.get_shape = lambda self: self.shape
+        kind.set_shape = lambda *_: None
+        kind.ref = kind.experimental_ref = _Reference
+
+
+def _numpy(self: Any) -> Any:
+    if is_tracer(self):
+        raise NeedsValuesError("it calls .numpy()")
+    value = np.asarray(self)
+    return value if value.ndim else value[()]
+
+
+class _Reference:
+    """A tensor that can be a key of a dict."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def deref(self) -> Any:
+        """Give the tensor back."""
+        return self._tensor
+
+    def __hash__(self) -> int:
+        return id(self._tensor)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reference) and self._tensor is other._tensor
+
+
+def tensor(value: Any, dtype: Any = None) -> Any:
+    """Take anything for a tensor: variables, rows, NumPy arrays, lists and numbers."""
+    if isinstance(value, keras.Variable):
+        value = value.value
+    if isinstance(value, Rows):
+        value = value.whole
+    if isinstance(value, list | tuple) and any(_holds_tensor(part) for part in value):
+        value = jnp.stack([tensor(part) for part in value])
+    if isinstance(value, str | bytes) or _is_text(value):
+        return np.asarray(value, dtype=object)
+    if dtype is not None:
+        return jnp.asarray(value, on_device(dtype))
+    if isinstance(value, jax.Array):
+        return value
+    if isinstance(value, bool | int | float | list | tuple):
+        value = _by_default(value)
+    return jnp.asarray(value)
+
+
+def _by_default(value: Any) -> np.ndarray:
+    """Python's numbers have 32 bits in TensorFlow."""
+    array = np.asarray(value)
+    if array.dtype == np.float64 and not _holds_numpy(value):
+        return array.astype(
+            keras.config.floatx() if keras.config.floatx() == "float64" else "float32"
+        )
+    if array.dtype == np.int64 and not _holds_numpy(value):
+        return array.astype(np.int32) if np.all(np.abs(array) < 2**31) else array
+    return array
+
+
+def _holds_numpy(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_holds_numpy(part) for part in value[:1])
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_holds_tensor(part) for part in value)
+    return isinstance(value, jax.Array | keras.Variable | Rows)
+
+
+def _is_text(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "OSU"
+    if isinstance(value, list | tuple) and value:
+        return _is_text(value[0]) or isinstance(value[0], str | bytes)
+    return False
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor or a variable."""
+    return isinstance(value, jax.Array | keras.Variable | Rows)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
+    """Make a tensor."""
+    del name
+    made = tensor(value, dtype)
+    if shape is None:
+        return made
+    return jnp.broadcast_to(made, shape) if made.size == 1 else jnp.reshape(made, shape)
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Any:
+    """Take a value for a tensor."""
+    del dtype_hint, name
+    return tensor(value, dtype)
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """Give the same numbers in another dtype."""
+    del name
+    return tensor(x).astype(on_device(dtype))
+
+
+__all__ = [
+    "DType",
+    "Tensor",
+    "as_dtype",
+    "cast",
+    "constant",
+    "convert_to_tensor",
+    "install",
+    "is_tensor",
+    "tensor",
+]
