@@ -55,7 +55,7 @@ def _ids(variables):
 def test_a_variable_has_the_members_we_set():
     variable = keras.Variable(np.zeros(2), dtype="float32")
     assert isinstance(variable, Variable)
-    for name in ("_value", "_initializer", "_layout", "_dtype"):
+    for name in ("_value", "_initializer", "_layout", "_dtype", "_shape"):
         assert hasattr(variable, name)
     assert isinstance(vars(Variable)["value"], property)
     creation.put(variable, np.ones(2, "float32"))

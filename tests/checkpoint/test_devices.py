@@ -96,7 +96,7 @@ def test_steps_after_a_save_do_not_reach_into_it(tmp_path):
     fit(model, 1)
     other = build(None)
     other.build((None, 5))
-    Checkpoint(model=other).restore(path)
+    Checkpoint(model=other).restore(path).expect_partial()
     for one, two in zip(other.get_weights(), wanted, strict=True):
         np.testing.assert_array_equal(one, two)
 

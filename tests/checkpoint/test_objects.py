@@ -13,6 +13,7 @@ from manyhands.checkpoint import (
     UnmatchedError,
     list_variables,
 )
+from manyhands.data.dataset import Dataset
 
 
 def dense_model(units=3):
@@ -127,6 +128,39 @@ def test_metrics_seed_generators_states_and_checkpoints(tmp_path):
     assert float(other["inner"].v.numpy()) == 7.0
     assert other["iterator"].position == 41
     assert other["rng"].random() == one["rng"].random()
+
+
+def test_the_position_in_a_dataset(tmp_path):
+    """In the middle of the second shuffled epoch, batches and all."""
+
+    def pipeline():
+        data = Dataset.from_tensor_slices(np.arange(20)).shuffle(7, seed=3).batch(3).repeat(3)
+        return iter(data.map(lambda x: x * 2))
+
+    one, other = pipeline(), pipeline()
+    for _ in range(9):
+        next(one)
+    path = Checkpoint(iterator=one).save(tmp_path / "ckpt")
+    Checkpoint(iterator=other).restore(path).assert_consumed()
+    rest = list(one)
+    assert len(rest) == 12
+    for a, b in zip(rest, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_state_that_is_refused_leaves_the_variables_alone(tmp_path):
+    class Iterator:
+        def get_state(self):
+            return 1
+
+        def set_state(self, state):
+            raise ValueError("not my data")
+
+    path = Checkpoint(a=keras.Variable(1.0), z=Iterator()).write(tmp_path / "x")
+    a = keras.Variable(0.0)
+    with pytest.raises(ValueError, match="not my data"):
+        Checkpoint(a=a, z=Iterator()).read(path)
+    assert float(a.numpy()) == 0.0
 
 
 def test_only_methods_that_can_be_called_so_make_a_state(tmp_path):
@@ -250,3 +284,17 @@ def test_saving_and_restoring_in_the_middle_of_fit(tmp_path):
     model.fit(x, x[:, :1], batch_size=2, shuffle=False, verbose=0, callbacks=[Save()])
     assert [step for step, _ in seen] == [1, 2, 3, 2, 3, 4]
     np.testing.assert_array_equal(seen[1][1], seen[3][1])
+
+
+@pytest.mark.parametrize("call", ["write", "read"])
+def test_an_optimizer_without_its_model_in_the_middle_of_fit(tmp_path, call):
+    model = trained(dense_model())
+    checkpoint = Checkpoint(optimizer=model.optimizer)
+    checkpoint.write(tmp_path / "x")
+
+    class Act(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            getattr(checkpoint, call)(tmp_path / "x")
+
+    with pytest.raises(CheckpointError, match=r"optimizer/iterations[\s\S]*fix: give"):
+        model.fit(np.ones((8, 4), "f4"), np.ones((8, 1), "f4"), verbose=0, callbacks=[Act()])

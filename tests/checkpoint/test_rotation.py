@@ -7,7 +7,7 @@ import os
 import keras
 import pytest
 
-from manyhands.checkpoint import Checkpoint, CheckpointManager, rotation
+from manyhands.checkpoint import Checkpoint, CheckpointManager, latest_checkpoint, rotation
 
 
 def make(directory, step=None, **options):
@@ -119,6 +119,30 @@ def test_arguments_that_make_no_sense(tmp_path):
         make(tmp_path, max_to_keep=0)
     with pytest.raises(ValueError, match=r"step_counter=None[\s\S]*fix: pass step_counter="):
         make(tmp_path, checkpoint_interval=3)
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_path_can_be_written_again(tmp_path, monkeypatch, exchange):
+    from manyhands.checkpoint import disk
+
+    if not exchange:  # as on NFS
+        monkeypatch.setattr(disk, "_exchange", lambda one, other: False)
+    v = keras.Variable(0.0)
+    checkpoint = Checkpoint(v=v)
+    for value in (1.0, 2.0, 3.0):
+        v.assign(value)
+        path = checkpoint.write(tmp_path / "best")
+    v.assign(0.0)
+    checkpoint.read(path).assert_consumed()
+    assert float(v.numpy()) == 3.0
+    assert kept(tmp_path) == ["best"]
+
+
+def test_addresses_are_refused(tmp_path):
+    checkpoint = Checkpoint(v=keras.Variable(0.0))
+    for call in (checkpoint.save, checkpoint.write, checkpoint.restore, latest_checkpoint, make):
+        with pytest.raises(ValueError, match=r"got: gs://bucket/run[\s\S]*fix: give a directory"):
+            call("gs://bucket/run")
 
 
 def test_what_dead_processes_left_is_cleared(tmp_path):

@@ -9,6 +9,7 @@ manager.save()          # the loop waits for the copy off the device, not for th
 
 from manyhands.checkpoint.checkpoint import Checkpoint
 from manyhands.checkpoint.errors import (
+    CheckpointArgumentError,
     CheckpointDamagedError,
     CheckpointError,
     CheckpointMismatchError,
@@ -31,6 +32,7 @@ from manyhands.checkpoint.status import RestoreStatus
 
 __all__ = [
     "Checkpoint",
+    "CheckpointArgumentError",
     "CheckpointDamagedError",
     "CheckpointError",
     "CheckpointManager",

@@ -25,27 +25,27 @@ class Background:
         self._path: Path | None = None
         self._failure: tuple[Path, BaseException] | None = None
         self._at_exit = False
+        self._turn = threading.RLock()
 
     def run(self, path: Path, job: Callable[[], None], *, wait: bool) -> None:
         """Begin a job when the one before is done; with `wait`, see it end."""
-        self.finish()
-        if wait:
-            try:
-                job()
-            except Exception as failure:
-                raise _explained(path, failure) from failure
-            return
-        self._wait_at_exit()
-        self._path = path
-        self._thread = threading.Thread(
-            target=self._run, args=(path, job), name="manyhands-checkpoint"
-        )
-        self._thread.start()
+        with self._turn:
+            self.finish()
+            if wait:
+                self._run_here(path, job)
+                return
+            self._wait_at_exit()
+            self._path = path
+            self._thread = threading.Thread(
+                target=self._run, args=(path, job), name="manyhands-checkpoint"
+            )
+            self._thread.start()
 
     def finish(self) -> None:
         """Wait for the job that runs, and raise if one has failed."""
-        self.wait()
-        failed, self._failure = self._failure, None
+        with self._turn:
+            self.wait()
+            failed, self._failure = self._failure, None
         if failed is not None:
             raise _explained(*failed) from failed[1]
 
@@ -57,6 +57,12 @@ class Background:
         if directory is None or path.parent.absolute() == directory.absolute():
             thread.join()
             self._thread = None
+
+    def _run_here(self, path: Path, job: Callable[[], None]) -> None:
+        try:
+            job()
+        except Exception as failure:
+            raise _explained(path, failure) from failure
 
     def _run(self, path: Path, job: Callable[[], None]) -> None:
         try:

@@ -16,6 +16,7 @@ import keras
 
 from manyhands.checkpoint import saving
 from manyhands.checkpoint.background import background
+from manyhands.checkpoint.disk import local
 from manyhands.checkpoint.errors import NotTrackableError
 from manyhands.checkpoint.graph import children, kind_of
 from manyhands.checkpoint.index import add_latest
@@ -116,11 +117,10 @@ class Checkpoint:
         then: Callable[[Path], None] | None = None,
     ) -> str:
         """Copy the values, and write them in the background; `then` runs when they are complete."""
-        options = options or CheckpointOptions()
+        options, place = options or CheckpointOptions(), local(path)
         background.finish()
         settle()
         taken = saving.snapshot(*self._roots())
-        place = Path(path)
 
         def job() -> None:
             saving.write(place, taken)
@@ -154,6 +154,8 @@ def _check(name: str, value: Any) -> None:
         explain(
             "A Checkpoint was given something that has no state of its own to restore.",
             got=f"{name}={value!r}"[:200],
-            fix=f"wrap a number or an array: {name}=keras.Variable({name}).",
+            fix=f"wrap it: {name}=keras.Variable({name})."
+            if hasattr(value, "__array__") or isinstance(value, int | float)
+            else "leave it out, or give its class get_state() and set_state(state).",
         )
     )

@@ -17,7 +17,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from manyhands.checkpoint.errors import CheckpointArgumentError
+from manyhands.errors import explain
+
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+def local(path: str | os.PathLike[str]) -> Path:
+    """Take a path for one on this machine's file systems; an address of elsewhere is refused."""
+    text = os.fspath(path)
+    if "://" in text:
+        raise CheckpointArgumentError(
+            explain(
+                "Checkpoints are written to file systems, not to addresses.",
+                got=text,
+                fix="give a directory, or mount the bucket and give its path.",
+            )
+        )
+    return Path(text)
 
 
 @contextmanager

@@ -6,6 +6,7 @@
     ├── CheckpointMismatchError   its values do not fit the variables (a ValueError)
     ├── CheckpointWriteError      it could not be written (an OSError)
     ├── NotTrackableError         there is nothing in this object to save (a ValueError)
+    ├── CheckpointArgumentError   asked for something that makes no sense (a ValueError)
     └── UnmatchedError            saved values and objects do not pair up (an AssertionError)
 
 Each is also the kind of error that a program written for TensorFlow would catch there.
@@ -38,6 +39,10 @@ class CheckpointWriteError(CheckpointError, OSError):
 
 class NotTrackableError(CheckpointError, ValueError):
     """There is nothing in this object to save."""
+
+
+class CheckpointArgumentError(CheckpointError, ValueError):
+    """Asked for something that makes no sense."""
 
 
 class UnmatchedError(CheckpointError, AssertionError):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyhands.checkpoint.background import background
-from manyhands.checkpoint.disk import replace_text
+from manyhands.checkpoint.disk import local, replace_text
 from manyhands.checkpoint.loading import newest_whole
 from manyhands.checkpoint.manifest import Damage, read_manifest
 
@@ -72,7 +72,7 @@ def get_checkpoint_state(
 ) -> CheckpointState | None:
     """Read what a directory says of its checkpoints, None if it says nothing."""
     directory = os.fspath(checkpoint_dir)
-    background.wait(Path(directory))
+    background.wait(local(directory))
     try:
         text = Path(directory, latest_filename or "checkpoint").read_text()
         return _parsed(text, directory)

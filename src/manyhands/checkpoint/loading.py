@@ -14,6 +14,7 @@ import numpy as np
 
 from manyhands.checkpoint.array_store import read_arrays
 from manyhands.checkpoint.background import background
+from manyhands.checkpoint.disk import local
 from manyhands.checkpoint.errors import CheckpointDamagedError, CheckpointNotFoundError
 from manyhands.checkpoint.manifest import ARRAYS, Damage, Manifest, read_manifest, verify
 from manyhands.errors import explain
@@ -21,7 +22,7 @@ from manyhands.errors import explain
 
 def open_checkpoint(path: str | os.PathLike[str]) -> Manifest:
     """Read what a checkpoint holds, and prove that every file is as it was written."""
-    place = Path(path)
+    place = local(path)
     background.wait(place.parent)
     if not place.is_dir():
         raise _not_found(place)

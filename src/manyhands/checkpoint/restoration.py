@@ -21,9 +21,10 @@ import numpy as np
 from manyhands.checkpoint.errors import CheckpointMismatchError
 from manyhands.checkpoint.graph import children, kind_of, walk
 from manyhands.checkpoint.manifest import ArraySpec, Manifest, Node
+from manyhands.checkpoint.saving import refuse_given_away
 from manyhands.checkpoint.state_json import decode
 from manyhands.engine.keras_inside.creation import (
-    dtype_of,
+    form_of,
     put,
     sync_model,
     watch_new_variables,
@@ -104,6 +105,7 @@ class Restoration:
                 self._leftover.keys.clear()  # the error says it
                 self._taken, self._open = before  # so that each look says it again
                 raise _mismatch(self.path, problems)
+            pairs.sort(key=lambda pair: pair[0].array is not None)  # a state may refuse: first
             for node, thing, _ in pairs:
                 self._assign(node, thing)
                 self._leftover.keys.discard(node.key)
@@ -166,7 +168,8 @@ class Restoration:
     def _problem(self, node: Node, thing: Any) -> str | None:
         if node.array is None:
             return None
-        wanted = ArraySpec(tuple(thing.shape), dtype_of(thing))
+        refuse_given_away(node.key, thing)
+        wanted = ArraySpec(*form_of(thing))
         return None if wanted == node.array else f"{node.key}: saved {node.array}, here {wanted}"
 
     def _assign(self, node: Node, thing: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from manyhands.checkpoint import disk
 from manyhands.checkpoint.background import background
 from manyhands.checkpoint.checkpoint import Checkpoint, PathLike
-from manyhands.checkpoint.errors import CheckpointError
+from manyhands.checkpoint.errors import CheckpointArgumentError
 from manyhands.checkpoint.index import (
     CheckpointState,
     get_checkpoint_state,
@@ -53,7 +53,7 @@ class CheckpointManager:
     ) -> None:
         _check(max_to_keep, checkpoint_interval, step_counter)
         self._checkpoint = checkpoint
-        self._directory = Path(directory)
+        self._directory = disk.local(directory)
         self._given_directory = os.fspath(directory)
         self._max_to_keep = max_to_keep
         self._keep_every_s = (keep_checkpoint_every_n_hours or 0) * 3600
@@ -189,9 +189,5 @@ def _check(max_to_keep: int | None, interval: int | None, counter: Any) -> None:
         )
 
 
-class ManagerArgumentError(CheckpointError, ValueError):
-    """A CheckpointManager was asked for something that makes no sense."""
-
-
-def _misused(what: str, got: str, fix: str) -> ManagerArgumentError:
-    return ManagerArgumentError(explain(what, got=got, fix=fix))
+def _misused(what: str, got: str, fix: str) -> CheckpointArgumentError:
+    return CheckpointArgumentError(explain(what, got=got, fix=fix))

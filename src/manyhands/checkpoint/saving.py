@@ -21,7 +21,7 @@ from manyhands.checkpoint.errors import CheckpointError, NotTrackableError
 from manyhands.checkpoint.graph import Found, walk, without_empty
 from manyhands.checkpoint.manifest import ARRAYS, ArraySpec, Node, write_manifest
 from manyhands.checkpoint.state_json import encode
-from manyhands.engine.keras_inside.creation import is_tracing, peek, sync_model
+from manyhands.engine.keras_inside.creation import is_given_away, is_tracing, peek, sync_model
 from manyhands.errors import explain
 
 
@@ -45,12 +45,27 @@ def refuse_in_trace(what: str) -> None:
         )
 
 
+def refuse_given_away(key: str, variable: Any) -> None:
+    """Say so when `fit` holds the value of a variable, and its model is not in the checkpoint."""
+    if is_given_away(variable):
+        raise CheckpointError(
+            explain(
+                "Keras' fit holds the value of a variable while it runs.",
+                got=f"{key}, in a checkpoint without its model",
+                fix="give the Checkpoint the model as well: Checkpoint(model=model, ...).",
+            )
+        )
+
+
 def snapshot(root: Any, *also: Any) -> Snapshot:
     """Copy the values of everything below an object to the host."""
     refuse_in_trace("Saving a checkpoint")
     found = without_empty(walk(root, *also))
     for thing in (*also, *(node.thing for node in found)):
         sync_model(thing)
+    for node in found:
+        if node.kind == "variable":
+            refuse_given_away(node.key, node.thing)
     variables = {node.key: peek(node.thing) for node in found if node.kind == "variable"}
     arrays = _on_host({key: value for key, value in variables.items() if value is not None})
     return Snapshot(tuple(_node(node, arrays) for node in found), arrays)

@@ -110,10 +110,15 @@ def peek(variable: Any) -> Any:
     return variable._value
 
 
-def dtype_of(variable: Any) -> str:
-    """Name the dtype that a variable's value has or will have, without any autocast."""
+def is_given_away(variable: Any) -> bool:
+    """Whether Keras' own `fit` has taken a variable's value, until the model is synchronised."""
+    return variable._value is None and variable._initializer is None
+
+
+def form_of(variable: Any) -> tuple[tuple[int, ...], str]:
+    """Give the shape and dtype that a variable's value has or will have, without any autocast."""
     value = variable._value
-    return str(variable._dtype if value is None else value.dtype)
+    return tuple(variable._shape), str(variable._dtype if value is None else value.dtype)
 
 
 def put(variable: Any, array: np.ndarray) -> None:
