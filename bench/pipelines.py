@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 RESULT = Path(__file__).parent / "results" / "pipelines.json"
-ROWS, WIDTH, BATCH, EPOCHS = 60_000, 784, 128, 5
+ROWS, WIDTH, BATCH, EPOCHS = 60_000, 784, 128, 7
 OPAQUE_ROWS = 6_000
 WANTED = {"shuffle": 3.0, "normalise": 5.0, "noise": 5.0, "flip": 5.0, "opaque": 1.0}
 SAYS = {

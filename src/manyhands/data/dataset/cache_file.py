@@ -72,13 +72,22 @@ class FileRows(Rows):
 
     def __init__(self, path: Path) -> None:
         self._records = RecordReader(path)
+        try:
+            self._nesting = self._read_nesting(path)
+        except DataError:
+            self.close()
+            raise
+
+    def _read_nesting(self, path: Path) -> Any:
         header = self._records.read()
         try:
             found = json.loads(header or b"")
-            self._nesting = found["nesting"]
             if found["format"] != _MAGIC:
                 raise ValueError(found["format"])
+            return found["nesting"]
         except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, DataError):
+                raise
             raise DataError(
                 explain(
                     "A cache file was not written by this version of manyhands.",

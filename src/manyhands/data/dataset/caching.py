@@ -16,9 +16,9 @@ from manyhands.data.dataset import cache_file
 from manyhands.data.dataset.draws import Draws, Run
 from manyhands.data.dataset.moving import Over
 from manyhands.data.dataset.orders import Fixed
-from manyhands.data.dataset.sources import Listed, _copied
+from manyhands.data.dataset.sources import Listed
 from manyhands.data.dataset.stage import IndexPlan, Rows, Stage
-from manyhands.data.dataset.structure import leaves, map_leaves, rebuild
+from manyhands.data.dataset.structure import copied, leaves, map_leaves, rebuild
 
 _BLOCK = 1024
 
@@ -83,7 +83,7 @@ class Cache(Stage):
                 return cache_file.FileRows(self.path)
             return Keeping(self, self.parent.rows(run.afresh()), cache_file.Writer(self.path))
         if self.kept is not None:
-            return Listed(self.kept, _copied)
+            return Listed(self.kept, copied)
         return Keeping(self, self.parent.rows(run.afresh()), None)
 
 
@@ -106,7 +106,7 @@ class Keeping(Over):
         if self._writer is not None:
             self._writer.add(row)
         else:
-            self._held.append(_copied(row))
+            self._held.append(copied(row))
         return row
 
     def _complete(self) -> None:

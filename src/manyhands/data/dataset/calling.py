@@ -7,12 +7,14 @@ arguments, anything else as one.  Over 64-bit data JAX computes in 64 bits.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import jax
+import numpy as np
 
 from manyhands.data.dataset.randomness import halves, mapping_row
 from manyhands.data.dataset.structure import TEXT, as_element, leaves, map_leaves
@@ -47,10 +49,10 @@ class Function:
     def raw(self, element: Any, place: Place) -> Any:
         """Call it on one element; whatever it returns."""
         with (
-            jax.enable_x64(True) if is_wide(element) else nullcontext(),
+            on_cpu(is_wide(element)),
             mapping_row(place.seed, halves(place.epoch), place.position),
         ):
-            return self.spread(map_leaves(self.emit, element))
+            return self.spread(map_leaves(lambda leaf: self.emit(_own(leaf)), element))
 
     def spread(self, element: Any) -> Any:
         """Call it with a tuple as separate arguments."""
@@ -76,6 +78,27 @@ class Function:
                     fix="give it one parameter for each part of a tuple; a dict is one part.",
                 )
             ) from error
+
+
+def _own(leaf: Any) -> Any:
+    """A function may write into its argument; what JAX computed is read-only."""
+    return leaf.copy() if isinstance(leaf, np.ndarray) and not leaf.flags.writeable else leaf
+
+
+@contextmanager
+def on_cpu(wide: bool) -> Iterator[None]:
+    """Let JAX compute on the CPU, in 64 bits where the data has them."""
+    with jax.default_device(_cpu()), jax.enable_x64(True) if wide else nullcontext():
+        yield
+
+
+@cache
+def _cpu() -> Any:
+    """Find the CPU device; None, JAX's own choice, where JAX was told to have none."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        return None
 
 
 def is_wide(element: Any) -> bool:

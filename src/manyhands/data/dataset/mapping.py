@@ -6,6 +6,7 @@ fastest: traced over gathered rows, traced over batches, or called row by row.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,7 @@ class Map(Stage):
     def __post_init__(self) -> None:
         self.parents = (self.parent,)
         self.decision: Decision | None = None
+        self._call_s: float | None = None
 
     @property
     def title(self) -> str:
@@ -60,9 +62,20 @@ class Map(Stage):
     @property
     def uses_threads(self) -> bool:
         """Whether calls are long enough to go to threads, and may."""
-        return bool(
-            self.num_threads and self.decision is not None and self.decision.seconds > _SHORT_S
-        )
+        if not self.num_threads or self.decision is None:
+            return False
+        if self._call_s is None:
+            return self.decision.seconds > _SHORT_S
+        return self._call_s > _SHORT_S
+
+    def timed(self, seconds: float) -> None:
+        """Learn how long a call takes: the shortest so far, as the first one may set things up."""
+        self._call_s = min(seconds, self._call_s or seconds)
+
+    @property
+    def call_s(self) -> float:
+        """How long a call takes, as far as known."""
+        return self._call_s or _SHORT_S
 
     def look(self) -> None:
         """Decide before anything is read, where looking at the source does no harm."""
@@ -145,6 +158,7 @@ class MappedRows(Over):
         self._epoch = epoch
         self._plainly = plainly
         self._at = 0
+        self._num_timed = 0
         self._workers: Workers | None = None
 
     def __next__(self) -> Any:
@@ -153,11 +167,14 @@ class MappedRows(Over):
         place = Place(self._seed, self._epoch, self._at)
         row = next(self._source)
         self._at += 1
-        out = self._stage.apply(row, place, plainly=self._plainly)
-        if self._stage.uses_threads and not self._plainly and not self._is_traced():
-            self._workers = Workers(
-                self.read, self._work, self._stage.num_threads, self._stage.decision
-            )
+        stage = self._stage
+        began_s = time.perf_counter()
+        out = stage.apply(row, place, plainly=self._plainly)
+        if stage.num_threads and not self._plainly and self._num_timed < _SAMPLES:
+            self._num_timed += 1
+            stage.timed(time.perf_counter() - began_s)
+            if self._num_timed > 1 and stage.uses_threads and not self._is_traced():
+                self._workers = Workers(self.read, self._work, stage.num_threads, stage.call_s)
         return out
 
     def _is_traced(self) -> bool:

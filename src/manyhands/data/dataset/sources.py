@@ -15,7 +15,7 @@ from manyhands.data.dataset.draws import Run
 from manyhands.data.dataset.orders import Straight
 from manyhands.data.dataset.spec import spec_of, without_rows
 from manyhands.data.dataset.stage import UNKNOWN, IndexPlan, Rows, Stage
-from manyhands.data.dataset.structure import leaves, map_leaves
+from manyhands.data.dataset.structure import copied, leaves, map_leaves
 from manyhands.data.gather import take_rows
 from manyhands.errors import DataError, explain
 
@@ -126,7 +126,7 @@ class Elements(Stage):
         return spec_of(self.elements[0]) if self.elements else ()
 
     def _rows(self, run: Run) -> Rows:  # noqa: ARG002
-        return Listed(self.elements, _copied)
+        return Listed(self.elements, copied)
 
 
 class Listed(Rows):
@@ -161,11 +161,7 @@ class _ArrayRows:
         return self.num_rows
 
     def __getitem__(self, row: int) -> Any:
-        return _copied(map_leaves(lambda part: part[row], self.arrays))
-
-
-def _copied(element: Any) -> Any:
-    return map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, element)
+        return copied(map_leaves(lambda part: part[row], self.arrays))
 
 
 def at_most(length: int, count: int) -> int:

@@ -44,6 +44,11 @@ def rebuild(tree: Any, new_leaves: Iterator[Any]) -> Any:
     return map_leaves(lambda _: next(new_leaves), tree)
 
 
+def copied(element: Any) -> Any:
+    """Copy the arrays, for whoever may write into them."""
+    return map_leaves(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, element)
+
+
 def same_nesting(one: Any, other: Any) -> bool:
     """Whether two elements are nested alike."""
     if isinstance(one, dict):

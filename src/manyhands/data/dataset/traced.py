@@ -11,9 +11,7 @@ for become 32-bit, as in TensorFlow.
 
 from __future__ import annotations
 
-import contextlib
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,10 +19,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from manyhands.data.dataset.calling import Function, Place, as_result, is_wide
+from manyhands.data.dataset.calling import Function, Place, as_result, is_wide, on_cpu
 from manyhands.data.dataset.randomness import halves, mapping_row
 from manyhands.data.dataset.spec import TensorSpec, is_text, leaf_dtype, spec_of
-from manyhands.data.dataset.structure import leaves, map_leaves, rebuild, same_nesting
+from manyhands.data.dataset.structure import copied, leaves, map_leaves, rebuild, same_nesting
 
 _MOST_SHAPES = 16
 _WIDE = {"f": np.dtype(np.float32), "i": np.dtype(np.int32), "u": np.dtype(np.uint32)}
@@ -73,7 +71,7 @@ class Traced:
     def over_rows(self, batch: Any, seed: int, epochs: Any, positions: np.ndarray) -> Any:
         """Apply it to each row of a batch; arrays of JAX."""
         if self.is_known_fixed:
-            with _quiet_cpu(self._wide):
+            with on_cpu(self._wide):
                 return rebuild(self.result, iter(self._by_row_fixed(leaves(batch))))
         high, low = halves(np.broadcast_to(epochs, len(positions)))
         return self._run(self._by_row, batch, seed, high, low, positions)
@@ -88,7 +86,7 @@ class Traced:
         return self._run(self._whole, element, place.seed, *halves(place.epoch), position)
 
     def _run(self, program: Any, element: Any, seed: int, *place: Any) -> Any:
-        with _quiet_cpu(self._wide):
+        with on_cpu(self._wide):
             *high_low, position = place
             numbered = (*high_low, np.asarray(position, np.uint32))
             out = program(leaves(element), np.uint32(seed & 0xFFFFFFFF), *numbered)
@@ -119,7 +117,7 @@ def decide(
     """Choose how a function runs, by trying it on some rows."""
     try:
         began_s = time.perf_counter()
-        plain = [function.on(row, place) for row, place in zip(rows, places, strict=True)]
+        plain = [function.on(copied(row), place) for row, place in zip(rows, places, strict=True)]
         seconds = (time.perf_counter() - began_s) / len(rows)
     except Exception as error:  # shown again, in its turn, when the row is really asked for
         return Decision(traced=None, reason=f"raised {type(error).__name__}", spec=None, seconds=0)
@@ -199,15 +197,3 @@ def _short(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[
         :70
     ]
-
-
-@contextlib.contextmanager
-def _quiet_cpu(wide: bool) -> Any:
-    """Run on the CPU, in 64 bits where the data has them, without JAX's remarks on dtypes."""
-    with (
-        jax.default_device(jax.local_devices(backend="cpu")[0]),
-        jax.enable_x64(True) if wide else contextlib.nullcontext(),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        yield

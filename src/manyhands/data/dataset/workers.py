@@ -12,8 +12,6 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from manyhands.data.dataset.traced import Decision
-
 _PIECE_S = 1e-3
 """About how long a piece of work lasts: shorter ones are handed over several at a time."""
 
@@ -26,11 +24,10 @@ class Workers:
         read: Callable[[], Any],
         work: Callable[[Any], Any],
         num_threads: int,
-        decision: Decision | None,
+        seconds: float,
     ) -> None:
         import grain
 
-        seconds = decision.seconds if decision is not None else _PIECE_S
         size = max(1, min(64, int(_PIECE_S / max(seconds, 1e-6))))
         pieces: Any = _Pieces(read, work, size)
         options = grain.ReadOptions(num_threads, 2 * num_threads)
