@@ -234,7 +234,7 @@ def test_questions_about_a_restore(tmp_path):
     with pytest.raises(UnmatchedError, match=r"lacks c\n[\s\S]*fix: name the objects"):
         Checkpoint(c=keras.Variable(0.0)).restore(path).assert_existing_objects_matched()
     with pytest.raises(AssertionError, match=r"holds a, b[\s\S]*fix: give the Checkpoint the same"):
-        Checkpoint(c=keras.Variable(0.0)).read(path).assert_nontrivial_match()
+        Checkpoint(c=keras.Variable(0.0)).restore(path).assert_nontrivial_match()
 
 
 def test_restoring_nothing_does_nothing():
@@ -256,6 +256,17 @@ def test_the_counter_counts_saves_and_is_restored(tmp_path):
     other.restore(tmp_path / "ckpt-2").assert_consumed()
     assert int(other.save_counter) == 2
     assert other.save(tmp_path / "ckpt") == str(tmp_path / "ckpt-3")
+
+
+def test_a_checkpoint_in_a_checkpoint_counts_for_itself(tmp_path):
+    inner = Checkpoint(v=keras.Variable(1.0))
+    inner.save(tmp_path / "inner")
+    path = Checkpoint(inner=inner).write(tmp_path / "outer")
+    other = Checkpoint(v=keras.Variable(0.0))
+    outer = Checkpoint(inner=other)
+    outer.read(path).assert_consumed()
+    assert int(other.save_counter) == 1
+    assert int(outer.save_counter) == 0
 
 
 def test_saving_in_a_traced_step_is_refused(tmp_path):

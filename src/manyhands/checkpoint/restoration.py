@@ -77,7 +77,7 @@ class Restoration:
         self._arrays = arrays
         self._taken: dict[int, Callable[[], Any]] = {}
         self._open: list[tuple[Callable[[], Any], int]] = []
-        self._leftover = Leftover(path, {n.key for n in manifest.nodes if n.is_leaf})
+        self._leftover = Leftover(path, {n.key for n in manifest.nodes if _counts(n)})
         weakref.finalize(self, self._leftover.report)
 
     def begin(self, *roots: Any) -> None:
@@ -87,7 +87,11 @@ class Restoration:
             self._open = [(self._watched(root), 0) for root in roots]
             for thing in (*roots, *(node.thing for node in walk(*roots))):
                 sync_model(thing)  # or `fit` would go on with the values that it carries
-            self.settle()
+            try:
+                self.settle()
+            except Exception:
+                self.expect_partial()  # the error says enough
+                raise
             given = self.restored()
             for older in list(_waiting):
                 older.give_way(given)
@@ -102,7 +106,6 @@ class Restoration:
             pairs = self._pair()
             problems = [p for node, thing, _ in pairs if (p := self._problem(node, thing))]
             if problems:
-                self._leftover.keys.clear()  # the error says it
                 self._taken, self._open = before  # so that each look says it again
                 raise _mismatch(self.path, problems)
             pairs.sort(key=lambda pair: pair[0].array is not None)  # a state may refuse: first
@@ -117,7 +120,7 @@ class Restoration:
 
     def missing(self) -> list[str]:
         """Name the saved values that no object has taken."""
-        return [n.key for i, n in enumerate(self._nodes) if n.is_leaf and i not in self._taken]
+        return [n.key for i, n in enumerate(self._nodes) if _counts(n) and i not in self._taken]
 
     def restored(self) -> set[int]:
         """Give the ids of the objects whose values came from this checkpoint."""
@@ -125,7 +128,7 @@ class Restoration:
 
     def num_restored(self) -> int:
         """Count the values that objects have taken."""
-        return sum(self._nodes[number].is_leaf for number in self._taken)
+        return sum(_counts(self._nodes[number]) for number in self._taken)
 
     def give_way(self, given: set[int]) -> None:
         """Leave objects to a later restoration."""
@@ -209,6 +212,11 @@ def _reference(thing: Any, on_death: Callable[[Any], None] | None) -> Callable[[
         return weakref.ref(thing, on_death)
     except TypeError:
         return lambda: thing
+
+
+def _counts(node: Node) -> bool:
+    """Whether somebody will miss this value; a checkpoint's own counter is made when needed."""
+    return node.is_leaf and node.key.rpartition("/")[2] != "save_counter"
 
 
 def _are_alike(node: Node, thing: Any) -> bool:

@@ -42,7 +42,7 @@ class RestoreStatus:
             node.key
             for node in walk(*self._roots)
             if node.kind in ("variable", "state")
-            and node.key != "save_counter"
+            and node.key.rpartition("/")[2] != "save_counter"
             and id(node.thing) not in restored
         ]
         if lonely:
