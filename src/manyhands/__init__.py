@@ -24,25 +24,53 @@ config.choose_keras_backend()
 config.start_virtual_devices()  # MANYHANDS_DEVICES: before anyone starts JAX
 
 if TYPE_CHECKING:
-    from manyhands import devices, telemetry
-    from manyhands.strategies import MirroredStrategy, OneDeviceStrategy, Strategy
+    from manyhands import checkpoint, data, devices, telemetry, tf
+    from manyhands.engine.gradient_tape import GradientTape
+    from manyhands.strategies import (
+        InputContext,
+        MirroredStrategy,
+        OneDeviceStrategy,
+        ReduceOp,
+        Strategy,
+        get_replica_context,
+        get_strategy,
+        has_strategy,
+        in_cross_replica_context,
+    )
 
 _HOMES = {
+    "GradientTape": "manyhands.engine.gradient_tape",
+    "InputContext": "manyhands.strategies",
     "MirroredStrategy": "manyhands.strategies",
     "OneDeviceStrategy": "manyhands.strategies",
+    "ReduceOp": "manyhands.strategies",
     "Strategy": "manyhands.strategies",
+    "get_replica_context": "manyhands.strategies",
+    "get_strategy": "manyhands.strategies",
+    "has_strategy": "manyhands.strategies",
+    "in_cross_replica_context": "manyhands.strategies",
 }
-_ROOMS = ("devices", "strategies", "telemetry")
+_ROOMS = ("checkpoint", "data", "devices", "strategies", "telemetry", "tf")
 
 __all__ = [
+    "GradientTape",
+    "InputContext",
     "MirroredStrategy",
     "OneDeviceStrategy",
+    "ReduceOp",
     "Strategy",
     "__version__",
+    "checkpoint",
     "config",
+    "data",
     "devices",
     "errors",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
     "telemetry",
+    "tf",
 ]
 
 

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Sequence
 
 from manyhands._version import __version__
-from manyhands.cli import demo, devices, run
+from manyhands.cli import check, demo, devices, run
 from manyhands.errors import ManyhandsError
 
-COMMANDS = (devices, demo, run)
+COMMANDS = (devices, demo, run, check)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import keras
 
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.engine.step_scope import InnerScope, current_step
@@ -28,14 +29,14 @@ def branch(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], An
     def tried(function: Callable[[], Any]) -> Any:
         scope = InnerScope(around)
         with scope:
-            given = function()
+            given = _values(function())
         written.update(scope.written)
         return given
 
     def run(function: Callable[[], Any]) -> Any:
         scope = InnerScope(around)
         with scope:
-            given = jax.tree.map(jnp.asarray, function())
+            given = jax.tree.map(jnp.asarray, _values(function()))
         return given, [scope.get_current_value(variable) for variable in written.values()]
 
     for function in (if_true, if_false):
@@ -46,6 +47,11 @@ def branch(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], An
     for variable, value in zip(written.values(), new, strict=True):
         around.add_update((variable, value))
     return given
+
+
+def _values(given: Any) -> Any:
+    """Take variables for their values."""
+    return jax.tree.map(lambda g: g.value if isinstance(g, keras.Variable) else g, given)
 
 
 def loop(condition: Callable[..., Any], body: Callable[..., Any], values: Any) -> Any:

@@ -129,11 +129,21 @@ def within(trace: Any) -> Any:
     return core.set_current_trace(trace)
 
 
-def is_eager() -> bool:
-    """Whether operations give values at once: nobody transforms the program around us."""
+def beneath_listeners() -> Any:
+    """Give a context in which nobody listens."""
+    return core.set_current_trace(_beneath())
+
+
+def _beneath() -> Any:
     trace = core.trace_ctx.trace
     while isinstance(trace, ListeningTrace):
         trace = trace.below
+    return trace
+
+
+def is_eager() -> bool:
+    """Whether operations give values at once: nobody transforms the program around us."""
+    trace = _beneath()
     return trace is core.eval_trace or trace is None
 
 

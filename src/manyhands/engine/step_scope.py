@@ -11,7 +11,7 @@ from typing import Any
 import keras
 
 from manyhands.engine.keras_inside.variables import get_stateless_scope, value_of
-from manyhands.engine.tape import note_read
+from manyhands.engine.tape import note_read, settled
 
 
 def current_step() -> StepScope | None:
@@ -63,7 +63,7 @@ class StepScope(keras.StatelessScope):
         if key not in self.state_mapping:
             self.strangers[key] = variable
         self.touched[key] = self.written[key] = variable
-        self.state_mapping[key] = value
+        self.state_mapping[key] = settled(value)
 
 
 class InnerScope(keras.StatelessScope):
@@ -83,4 +83,4 @@ class InnerScope(keras.StatelessScope):
         """Take a new value."""
         variable, value = update
         self.written[id(variable)] = variable
-        self.state_mapping[id(variable)] = value
+        self.state_mapping[id(variable)] = settled(value)

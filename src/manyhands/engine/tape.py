@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from manyhands.engine.jax_inside import Listening
+from manyhands.engine.jax_inside import Listening, beneath_listeners
 from manyhands.errors import TapeError, explain
 
 Unconnected = Literal["none", "zero"]
@@ -100,8 +100,13 @@ class Tape:
     def run(self, name: str, operation: Callable[..., Any], arguments: list[Any]) -> Any:
         """Run one operation, recording it if anything it takes is watched."""
         wanted = [i for i, a in enumerate(arguments) if id(a) in self._active]
-        if not wanted or name in _NOT_RECORDED or self._entries is None:
+        if not wanted or self._entries is None:
             return operation(*arguments)
+        if name in _NOT_RECORDED:
+            given = operation(*arguments)
+            return (
+                _distinct([given], arguments)[0] if not isinstance(given, list | tuple) else given
+            )
         single = False
 
         def differentiable(*active: Any) -> list[Any]:
@@ -245,6 +250,14 @@ def note_read(variable: Any, value: Any) -> None:
     """Tell every recording tape that a variable was read."""
     for tape in _recording.get():
         tape.read(variable, value)
+
+
+def settled(value: Any) -> Any:
+    """Give a value that no tape knows: what a variable is set to is where gradients begin."""
+    if not _recording.get() or not _is_differentiable(value):
+        return value
+    with beneath_listeners():
+        return jax.lax.optimization_barrier(value)
 
 
 def _is_none(value: Any) -> bool:

@@ -9,18 +9,24 @@ from typing import Any
 
 from manyhands.engine.keras_inside.datasets import install_datasets
 from manyhands.engine.keras_inside.optimizers import install_optimizers
+from manyhands.engine.keras_inside.seeds import install_seeds
 from manyhands.engine.keras_inside.variables import install_variables
-from manyhands.engine.step_scope import StepScope
-from manyhands.engine.tape import note_read
+from manyhands.engine.step_scope import StepScope, current_step
+from manyhands.engine.tape import note_read, settled
 from manyhands.strategies.context import replica_of_step
 from manyhands.strategies.reduce_op import ReduceOp
 
 
 def install() -> None:
     """Do it; a second time does nothing."""
-    install_variables(on_read=note_read, is_step=lambda scope: isinstance(scope, StepScope))
+    install_variables(
+        on_read=note_read,
+        on_write=settled,
+        is_step=lambda scope: isinstance(scope, StepScope),
+    )
     install_optimizers(before_apply=_summed_over_replicas)
     install_datasets()
+    install_seeds(in_step=lambda: current_step() is not None)
 
 
 def _summed_over_replicas(gradients: list[Any]) -> list[Any]:

@@ -248,6 +248,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any
         _want_values(condition, "tf.where gives as many places as are true")
         return jnp.argwhere(condition)
     plain = bool | int | float
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
     return jnp.where(
         condition,
         x if isinstance(x, plain) else tensor(x),

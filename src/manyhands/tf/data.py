@@ -19,6 +19,7 @@ from manyhands.data.dataset import (
     ThreadingOptions,
 )
 from manyhands.strategies.distributed_dataset import refuse_in_trace
+from manyhands.tf.tensor import text
 
 
 class _Tensors:
@@ -26,8 +27,10 @@ class _Tensors:
 
     @staticmethod
     def _emit(leaf: Any) -> Any:
-        if isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind not in "OSU":
-            return jnp.asarray(leaf)
+        if isinstance(leaf, str | bytes):
+            return text(leaf)
+        if isinstance(leaf, np.ndarray | np.generic):
+            return text(leaf) if leaf.dtype.kind in "OSU" else jnp.asarray(leaf)
         return leaf
 
     def __iter__(self) -> Any:
@@ -42,13 +45,19 @@ class Dataset(_Tensors, native.Dataset):
 class TFRecordDataset(_Tensors, native.TFRecordDataset):
     """The records of TFRecord files."""
 
+    _derives = Dataset
+
 
 class TextLineDataset(_Tensors, native.TextLineDataset):
     """The lines of text files."""
 
+    _derives = Dataset
+
 
 class FixedLengthRecordDataset(_Tensors, native.FixedLengthRecordDataset):
     """Pieces of files, all of one length."""
+
+    _derives = Dataset
 
 
 Iterator = native.DatasetIterator

@@ -80,14 +80,14 @@ class _NotYet:
 
     def __init__(self, name: str, instead: str) -> None:
         self._name = name
-        self._instead = instead
+        self.instead = instead
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise ManyhandsError(
             explain(
                 f"tf.distribute.{self._name} is not there yet.",
                 got=f"a program that makes a {self._name}",
-                fix=self._instead,
+                fix=self.instead,
             )
         )
 

@@ -110,6 +110,8 @@ class PolymorphicFunction:
 def _checked(value: Any, spec: Any) -> Any:
     if not isinstance(spec, TensorSpec):
         return value
+    if isinstance(value, list | tuple | int | float):
+        value = tensor(value, spec.dtype)
 
     def one(part: Any) -> Any:
         part = tensor(part) if not isinstance(part, jax.Array) else part

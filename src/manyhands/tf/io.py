@@ -19,6 +19,7 @@ from manyhands.tf import gfile
 from manyhands.tf.dtypes import as_dtype, on_device
 from manyhands.tf.image import decode_image
 from manyhands.tf.pictures import decode
+from manyhands.tf.tensor import text
 
 
 def _plain(contents: Any) -> bytes:
@@ -31,7 +32,7 @@ def read_file(filename: Any, name: Any = None) -> Any:
     path = _plain(filename) if not isinstance(filename, str | Path) else filename
     path = path.decode() if isinstance(path, bytes) else path
     with gfile.GFile(path, "rb") as file:
-        return np.asarray(file.read(), dtype=object)
+        return text(file.read())
 
 
 def write_file(filename: Any, contents: Any, name: Any = None) -> None:
@@ -79,7 +80,7 @@ def serialize_tensor(tensor: Any, name: Any = None) -> Any:
     del name
     array = np.asarray(tensor)
     head = f"{array.dtype.name} {' '.join(map(str, array.shape))}\n".encode()
-    return np.asarray(head + np.ascontiguousarray(array).tobytes(), dtype=object)
+    return text(head + np.ascontiguousarray(array).tobytes())
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: Any = None) -> Any:

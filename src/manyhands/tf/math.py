@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from keras import ops
 
+from manyhands.engine.function import NeedsValuesError
+from manyhands.engine.jax_inside import is_tracer
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.tensor import tensor
 
@@ -234,7 +236,10 @@ def confusion_matrix(
 def segment_sum(data: Any, segment_ids: Any, name: Any = None) -> Any:
     """Sum rows by segment."""
     del name
-    return ops.segment_sum(tensor(data), tensor(segment_ids))
+    ids = tensor(segment_ids)
+    if is_tracer(ids):
+        raise NeedsValuesError("tf.math.segment_sum gives as many rows as there are segments")
+    return ops.segment_sum(tensor(data), ids, num_segments=int(ids.max()) + 1)
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: int, name: Any = None) -> Any:

@@ -61,6 +61,9 @@ class TensorShape(tuple):
     def __repr__(self) -> str:
         return f"TensorShape({list(self)})"
 
+    def __str__(self) -> str:
+        return str(tuple(self))
+
 
 class TensorSpec:
     """What a tensor looks like: its shape (None where a dim varies), dtype and name."""

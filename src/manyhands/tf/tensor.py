@@ -44,6 +44,24 @@ def _numpy(self: Any) -> Any:
     return value if value.ndim else value[()]
 
 
+class Text(np.ndarray):
+    """A tensor of strings."""
+
+    def numpy(self) -> Any:
+        """The strings; one alone as itself."""
+        value = np.asarray(self)
+        return value if value.ndim else value.item()
+
+
+def text(value: Any) -> Text:
+    """Take strings for a tensor of bytes, as TensorFlow does."""
+    array = np.asarray(value, dtype=object)
+    flat = [one.encode() if isinstance(one, str) else one for one in array.ravel()]
+    encoded = np.empty(len(flat), dtype=object)
+    encoded[:] = flat
+    return encoded.reshape(array.shape).view(Text)
+
+
 class _Reference:
     """A tensor that can be a key of a dict."""
 
@@ -70,7 +88,7 @@ def tensor(value: Any, dtype: Any = None) -> Any:
     if isinstance(value, list | tuple) and any(_holds_tensor(part) for part in value):
         value = jnp.stack([tensor(part) for part in value])
     if isinstance(value, str | bytes) or _is_text(value):
-        return np.asarray(value, dtype=object)
+        return text(value)
     if dtype is not None:
         return jnp.asarray(value, on_device(dtype))
     if isinstance(value, jax.Array):

@@ -15,6 +15,7 @@ from typing import Any
 from keras.src.backend.common import global_state
 from keras.src.backend.common.stateless_scope import get_stateless_scope
 from keras.src.backend.common.variables import Variable
+from keras.src.backend.jax.core import JaxVariable
 
 from manyhands.engine.jax_inside import outermost
 
@@ -46,11 +47,15 @@ def outside_of_steps() -> Iterator[None]:
 
 
 def install_variables(
-    *, on_read: Callable[[Any, Any], None], is_step: Callable[[Any], bool]
+    *,
+    on_read: Callable[[Any, Any], None],
+    on_write: Callable[[Any], Any],
+    is_step: Callable[[Any], bool],
 ) -> None:
     """Teach Keras' Variable class, once a process.
 
-    `on_read` is told of each read outside of any scope; `is_step` says whether a scope is a step's.
+    `on_read` is told of each read outside of any scope, `on_write` may change what is written
+    there; `is_step` says whether a scope is a step's.
     """
     if getattr(Variable, "_manyhands_installed", False):
         return
@@ -80,6 +85,13 @@ def install_variables(
             on_read(self, self._value if mapped is None else mapped)
         return value_original(self)
 
+    write_original = JaxVariable._direct_assign
+
+    @functools.wraps(write_original)
+    def _direct_assign(self: Any, value: Any) -> None:
+        write_original(self, on_write(value))
+
+    setattr(JaxVariable, "_direct_assign", _direct_assign)  # noqa: B010
     Variable.__init__ = __init__
     setattr(Variable, "value", property(value))  # noqa: B010
 

@@ -1,0 +1,33 @@
+"""Train on every GPU with compile and fit."""
+
+import manyhands as mh  # before keras: it chooses Keras' JAX backend
+
+import keras
+import numpy as np
+
+keras.utils.set_random_seed(0)
+rng = np.random.default_rng(0)
+x = rng.normal(size=(1000, 20)).astype("float32")
+y = (x[:, :4].sum(axis=1) > 0).astype("int32")
+
+strategy = mh.MirroredStrategy()
+print("devices:", strategy.num_replicas_in_sync)
+
+with strategy.scope():
+    model = keras.Sequential(
+        [
+            keras.layers.Dense(32, activation="relu"),
+            keras.layers.Dropout(0.2),
+            keras.layers.Dense(2),
+        ]
+    )
+    model.compile(
+        optimizer=keras.optimizers.Adam(0.01),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+    )
+
+history = model.fit(x, y, batch_size=96, epochs=3, verbose=0)
+for loss in history.history["loss"]:
+    print("loss", loss)
+print("loss", model.evaluate(x, y, verbose=0)[0])

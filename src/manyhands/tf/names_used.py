@@ -1,0 +1,135 @@
+"""Which of TensorFlow's names a program uses, found without running it.
+
+In: the text of a program.  Out: each name with its line, and whether it is here, changes, or is
+missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from manyhands.tf.missing import instead_of
+
+Status = Literal["supported", "translated", "missing"]
+
+_CHANGES = {
+    "tf.function": "compiled by XLA; one that needs values while it is traced runs eagerly",
+    "tf.py_function": "a step that calls it runs eagerly",
+    "tf.numpy_function": "a step that calls it runs eagerly",
+    "tf.boolean_mask": "a step that calls it runs eagerly: its result has any number of rows",
+    "tf.unique": "a step that calls it runs eagerly: its result has any number of values",
+    "tf.int64": "32 bits, unless JAX_ENABLE_X64=1",
+    "tf.uint64": "32 bits, unless JAX_ENABLE_X64=1",
+    "tf.float64": "32 bits, unless JAX_ENABLE_X64=1",
+    "tf.device": "for new values; a device that is not there is replaced by one that is",
+    "tf.name_scope": "accepted; names are not needed",
+    "tf.control_dependencies": "accepted; everything runs in the order it is written",
+    "tf.train.Checkpoint": "own files, on Orbax; TensorFlow's own checkpoints cannot be read",
+    "tf.train.CheckpointManager": "own files, on Orbax; TensorFlow's own cannot be read",
+    "tf.io.VarLenFeature": "gives the values, not a SparseTensor",
+    "tf.io.serialize_tensor": "own bytes; TensorFlow's cannot be read",
+    "tf.config.set_logical_device_configuration": (
+        "virtual CPU devices; a GPU's memory_limit holds for every GPU of the process"
+    ),
+    "tf.config.experimental.set_virtual_device_configuration": (
+        "virtual CPU devices; a GPU's memory_limit holds for every GPU of the process"
+    ),
+    "tf.config.experimental.set_memory_growth": "holds for every GPU of the process",
+    "tf.config.threading": "accepted; XLA chooses",
+    "tf.config.optimizer": "accepted; XLA chooses",
+    "tf.config.experimental.enable_op_determinism": "accepted; runs repeat on the same devices",
+    "tf.distribute.NcclAllReduce": "accepted; XLA chooses how devices exchange values",
+    "tf.distribute.HierarchicalCopyAllReduce": "accepted; XLA chooses",
+    "tf.distribute.ReductionToOneDevice": "accepted; XLA chooses",
+    "tf.debugging": "checked where values are known; not inside a compiled step",
+    "tf.compat.v1": "only what the second version has, too",
+    "tf.summary.trace_on": "profiles with JAX's profiler",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of one name."""
+
+    line: int
+    name: str
+    status: Status
+    note: str
+
+
+def names_used(text: str, filename: str = "<program>") -> list[Use]:
+    """List the uses of TensorFlow's names in a program, by line."""
+    finder = _Finder()
+    finder.visit(ast.parse(text, filename))
+    found = {(line, name) for line, name in finder.found}
+    return [Use(line, name, *status_of(name)) for line, name in sorted(found)]
+
+
+def status_of(name: str) -> tuple[Status, str]:
+    """Say whether a name is here, and what changes or what to use instead."""
+    try:
+        found = _resolved(name)
+    except (AttributeError, ImportError):
+        return "missing", f"use {instead_of(name)}"
+    instead = getattr(found, "instead", None)
+    if isinstance(instead, str):
+        return "missing", instead
+    for known, note in _CHANGES.items():
+        if name == known or name.startswith(known + "."):
+            return "translated", note
+    return "supported", ""
+
+
+def _resolved(name: str) -> Any:
+    found: Any = importlib.import_module("manyhands.tf")
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+        if isinstance(found, type) or callable(found):
+            break  # what follows belongs to the object, not to TensorFlow's names
+    return found
+
+
+class _Finder(ast.NodeVisitor):
+    """Follows the names that a program gives to TensorFlow and its parts."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, str]] = []
+        self._known: dict[str, str] = {}
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """`import tensorflow.keras as k`."""
+        for alias in node.names:
+            if alias.name.split(".")[0] != "tensorflow":
+                continue
+            full = _short(alias.name)
+            self._known[alias.asname or "tensorflow"] = full if alias.asname else "tf"
+            if full != "tf":
+                self.found.append((node.lineno, full))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """`from tensorflow.keras import layers`."""
+        if node.level or (node.module or "").split(".")[0] != "tensorflow":
+            return
+        for alias in node.names:
+            full = f"{_short(node.module or '')}.{alias.name}"
+            self.found.append((node.lineno, full))
+            self._known[alias.asname or alias.name] = full
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        """`tf.nn.relu`: the whole of it, once."""
+        parts: list[str] = []
+        inner: ast.expr = node
+        while isinstance(inner, ast.Attribute):
+            parts.append(inner.attr)
+            inner = inner.value
+        if isinstance(inner, ast.Name) and inner.id in self._known:
+            self.found.append((node.lineno, ".".join([self._known[inner.id], *reversed(parts)])))
+        else:
+            self.generic_visit(node)
+
+
+def _short(module: str) -> str:
+    return ".".join(["tf", *module.split(".")[1:]])
