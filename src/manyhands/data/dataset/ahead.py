@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,14 +55,18 @@ class AheadRows(Rows):
         self._source = source
         self._shared = _Shared(depth)
         self._thread: threading.Thread | None = None
+        self._ready: Iterator[Any] = iter(())
         self._forget: Callable[[], Any] | None = None
 
     def __next__(self) -> Any:
+        for row in self._ready:
+            return row
         if self._thread is None:
             self._start()
         kind, value = self._shared.get()
-        if kind == "row":
-            return value
+        if kind == "rows":
+            self._ready = iter(value)
+            return next(self._ready)
         self.close()
         if kind == "error":
             raise value
@@ -130,10 +134,10 @@ class _Shared:
 def _read(source: Rows, shared: _Shared) -> None:
     while True:
         try:
-            item = ("row", next(source))
+            item = ("rows", source.next_few())
         except StopIteration:
             item = ("end", None)
         except BaseException as error:  # raised again where the element is asked for
             item = ("error", error)
-        if not shared.put(item) or item[0] != "row":
+        if not shared.put(item) or item[0] != "rows":
             return

@@ -21,6 +21,10 @@ from manyhands.data.dataset.stage import UNKNOWN, IndexPlan, Rows, Stage, split
 from manyhands.data.dataset.structure import TEXT, leaves, map_leaves
 from manyhands.errors import DataError, explain
 
+_MOST_AT_ONCE = 8
+_GROUP_BYTES = 4 * 2**20
+"""Small batches are read ahead several at a time: waking a thread costs as much as a gather."""
+
 
 @dataclass(eq=False)
 class Batch(Stage):
@@ -87,6 +91,7 @@ class GatheredBatches(Rows):
         self._stage = stage
         self._plan = plan
         self._order = plan.open(run)
+        self._num_taken = 0
 
     def __next__(self) -> Any:
         size = self._stage.size
@@ -94,6 +99,22 @@ class GatheredBatches(Rows):
         if not len(lines) or (self._stage.drop_remainder and len(lines) < size):
             raise StopIteration
         return self._plan.batch(lines, size)
+
+    def next_few(self) -> list[Any]:
+        """Gather several small batches at once, and cut them apart."""
+        first = next(self)
+        self._num_taken += 1
+        if self._plan.is_traced or self._num_taken == 1:  # the first is waited for
+            return [first]
+        size, row_bytes = self._stage.size, sum(part[:1].nbytes for part in leaves(first))
+        wanted = min(_MOST_AT_ONCE, _GROUP_BYTES // max(1, size * row_bytes))
+        lines = self._order.take(size * wanted)
+        num_rows = len(lines) - (len(lines) % size if self._stage.drop_remainder else 0)
+        if not num_rows:
+            return [first]
+        rows = self._plan.batch(lines[:num_rows], num_rows)
+        cuts = [slice(start, start + size) for start in range(0, num_rows, size)]
+        return [first, *(map_leaves(lambda part, cut=cut: part[cut], rows) for cut in cuts)]
 
     def skip(self, count: int) -> int:
         """Pass over row numbers."""

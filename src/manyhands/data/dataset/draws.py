@@ -85,18 +85,31 @@ class Picker:
     """A stream of choices, the same whether taken many at a time or one by one (not both)."""
 
     def __init__(self, seed: int, epoch: int) -> None:
-        words = [seed & 0xFFFFFFFF, seed >> 32, epoch & 0xFFFFFFFF, epoch >> 32]
-        self._bits = np.random.PCG64(np.random.SeedSequence(words))
+        self._words = [seed & 0xFFFFFFFF, seed >> 32, epoch & 0xFFFFFFFF, epoch >> 32]
+        self._bits = np.random.PCG64(np.random.SeedSequence([*self._words, 0]))
         self._ready = np.empty(0, np.uint64)
         self._listed: list[int] = []
 
-    def pick(self, sizes: np.ndarray | int, count: int) -> list[int]:
-        """Choose `count` times, each below its size."""
+    def pick(self, size: int, count: int) -> list[int]:
+        """Choose `count` times, each below `size`."""
         while len(self._ready) < count:
             drawn = self._bits.random_raw(max(_BLOCK, count)) >> np.uint64(32)
             self._ready = np.concatenate([self._ready, drawn])
         now, self._ready = self._ready[:count], self._ready[count:]
-        return (now * np.asarray(sizes, np.uint64) >> np.uint64(32)).astype(np.int64).tolist()
+        return (now * np.uint64(size) >> np.uint64(32)).astype(np.int64).tolist()
+
+    def order(self, count: int) -> np.ndarray:
+        """Put so many things into an order, all equally likely: how a buffer is emptied.
+
+        Drawn at once, as picking them one by one would give nothing else, and slowly.  Sorted by
+        48 random bits, 16 at a time: NumPy sorts those by counting, and the same in any version.
+        """
+        drawn = np.random.PCG64(np.random.SeedSequence([*self._words, 1])).random_raw(count)
+        order = np.arange(count)
+        for shift in (16, 32, 48):
+            part = (drawn[order] >> np.uint64(shift)).astype(np.uint16)
+            order = order[np.argsort(part, kind="stable")]
+        return order
 
     def pick_one(self, size: int) -> int:
         """Choose once."""

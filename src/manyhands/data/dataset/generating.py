@@ -118,7 +118,8 @@ def _fit(leaf: Any, spec: TensorSpec, number: int) -> Any:
         try:
             found = np.asarray(leaf)
             kinds = (found.dtype.kind, spec.dtype.kind)
-            if kinds in (("f", "i"), ("f", "u")) or found.dtype.kind in "USO":
+            misfit = kinds in (("f", "i"), ("f", "u")) or found.dtype.kind in "USO"
+            if found.size and misfit:  # an empty list is of any dtype
                 raise TypeError(f"{found.dtype} where {spec.dtype} was declared")
             found = found.astype(spec.dtype)[()]
         except (TypeError, ValueError) as error:

@@ -5,6 +5,7 @@ In: passes over elements of any kind.  Out: the same elements, in the order thei
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -36,26 +37,22 @@ class ShuffledRows(Over):
         self._ended = False
 
     def __next__(self) -> Any:
-        while not self._ended and len(self._buffer) < self._size:
+        while not self._ended:
             try:
-                self._buffer.append(next(self._source))
+                row = next(self._source)
             except StopIteration:
                 self._ended = True
+                order = self._picker.order(len(self._buffer)).tolist()
+                self._buffer = [self._buffer[place] for place in reversed(order)]
+                break
+            if len(self._buffer) == self._size:
+                pick = self._picker.pick_one(self._size)
+                chosen, self._buffer[pick] = self._buffer[pick], row
+                return chosen
+            self._buffer.append(row)
         if not self._buffer:
             raise StopIteration
-        pick = self._picker.pick_one(len(self._buffer))
-        chosen = self._buffer[pick]
-        if self._ended:
-            self._buffer[pick] = self._buffer[-1]
-            self._buffer.pop()
-            return chosen
-        try:
-            self._buffer[pick] = next(self._source)
-        except StopIteration:
-            self._ended = True
-            self._buffer[pick] = self._buffer[-1]
-            self._buffer.pop()
-        return chosen
+        return self._buffer.pop()
 
 
 class RepeatedRows(Rows):
@@ -76,6 +73,17 @@ class RepeatedRows(Rows):
             for row in self._now:
                 self._empty = False
                 return row
+            self._end()
+        raise StopIteration
+
+    def next_few(self) -> list[Any]:
+        """Give what the open pass gives together."""
+        while self._open():
+            assert self._now is not None
+            with contextlib.suppress(StopIteration):
+                few = self._now.next_few()
+                self._empty = False
+                return few
             self._end()
         raise StopIteration
 

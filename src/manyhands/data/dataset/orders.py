@@ -119,17 +119,7 @@ class Shuffled:
     def _drain(self) -> np.ndarray:
         assert self._buffer is not None
         lines, self._buffer = self._buffer, self._buffer[:0]
-        return lines[drain_order(self._picker, len(lines))]
-
-
-def drain_order(picker: Picker, count: int) -> list[int]:
-    """Order in which a buffer of this many is emptied."""
-    held, out = list(range(count)), []
-    for pick in picker.pick(np.arange(count, 0, -1), count):
-        out.append(held[pick])
-        held[pick] = held[-1]
-        held.pop()
-    return out
+        return lines[self._picker.order(len(lines))]
 
 
 class Repeated:

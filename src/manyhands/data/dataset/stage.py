@@ -55,6 +55,10 @@ class Rows:
     def __next__(self) -> Any:
         raise NotImplementedError
 
+    def next_few(self) -> list[Any]:
+        """Give the next element, and those that come with it at no further cost."""
+        return [next(self)]
+
     def skip(self, count: int) -> int:
         """Pass over elements as cheaply as can be; give how many there were."""
         for done in range(count):
