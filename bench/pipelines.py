@@ -1,7 +1,7 @@
 """Input pipelines, ours and tf.data's, in one run.
 
 python -m bench.pipelines                 prints a table, writes bench/results/pipelines.json
-python -m bench.pipelines ours            one side only, as JSON (what the run above starts twice)
+python -m bench.pipelines ours            one side, told what to run (what the above starts)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SAYS = {
 
 def main() -> None:
     if len(sys.argv) > 1:
-        print(json.dumps(SIDES[sys.argv[1]]()))
+        _serve(SIDES[sys.argv[1]])
         return
     from rich.console import Console
     from rich.table import Table
@@ -39,42 +39,70 @@ def main() -> None:
     from bench import tf_environment
     from bench.machine import describe
 
-    ours = _side(sys.executable, "ours", KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")
-    theirs = _side(tf_environment.python(), "tf_data", TF_CPP_MIN_LOG_LEVEL="3")
+    sides = {
+        "ours": Side(sys.executable, "ours", KERAS_BACKEND="jax", JAX_PLATFORMS="cpu"),
+        "tf_data": Side(tf_environment.python(), "tf_data", TF_CPP_MIN_LOG_LEVEL="3"),
+    }
     machine = describe()
-    machine["versions"]["tensorflow"] = theirs.pop("version")
+    machine["versions"]["tensorflow"] = sides["tf_data"].version
     rows = []
     table = Table("pipeline", "ours, batches/s", "tf.data, batches/s", "ratio", "wanted")
     for name, says in SAYS.items():
-        ratio = ours[name] / theirs[name]
-        row = {"pipeline": name, "ours_per_s": ours[name], "tf_data_per_s": theirs[name]}
-        rows.append(row | {"ratio": round(ratio, 2), "wanted": WANTED[name]})
-        speeds = (f"{ours[name]:,.0f}", f"{theirs[name]:,.0f}")
-        table.add_row(says, *speeds, f"{ratio:.2f}", f"{WANTED[name]:.0f}")
+        ours, theirs = _alternating(list(sides.values()), name)
+        row = {"pipeline": name, "ours_per_s": round(ours, 1), "tf_data_per_s": round(theirs, 1)}
+        rows.append(row | {"ratio": round(ours / theirs, 2), "wanted": WANTED[name]})
+        speeds = (f"{ours:,.0f}", f"{theirs:,.0f}")
+        table.add_row(says, *speeds, f"{ours / theirs:.2f}", f"{WANTED[name]:.0f}")
+    for side in sides.values():
+        side.end()
     Console(width=110).print(table)
     found = {"command": "python -m bench.pipelines", "machine": machine, "rows": rows}
     RESULT.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def _side(python: str, name: str, **environment: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [python, "-m", "bench.pipelines", name],
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout.strip().splitlines()[-1])
+class Side:
+    """A process that runs an epoch of a pipeline when asked."""
+
+    def __init__(self, python: str, name: str, **environment: str) -> None:
+        self._process = subprocess.Popen(
+            [python, "-m", "bench.pipelines", name],
+            env=os.environ | environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.version = self._answer()
+
+    def run(self, name: str) -> float:
+        assert self._process.stdin is not None
+        self._process.stdin.write(name + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("answer "):
+                return json.loads(line.removeprefix("answer "))
+        raise SystemExit("a side of the benchmark ended early")
+
+    def end(self) -> None:
+        self._process.communicate()
 
 
-def _per_second(dataset: Iterable[Any]) -> float:
-    """Batches a second: median of several epochs, after one that warms up."""
-    found = []
-    for _ in range(EPOCHS + 1):
+def _alternating(sides: list[Side], name: str) -> list[float]:
+    """Batches a second of each: medians of epochs run in turns, so that both meet the same load."""
+    rounds = [[side.run(name) for side in sides] for _ in range(EPOCHS + 1)]
+    return [statistics.median(found[1:]) for found in zip(*rounds, strict=True)]  # one warms up
+
+
+def _serve(side: Callable[[], tuple[str, dict[str, Iterable[Any]]]]) -> None:
+    version, pipelines = side()
+    print("answer", json.dumps(version), flush=True)
+    for line in sys.stdin:
         began_s = time.perf_counter()
-        count = sum(1 for _ in dataset)
-        found.append(count / (time.perf_counter() - began_s))
-    return round(statistics.median(found[1:]), 1)
+        count = sum(1 for _ in pipelines[line.strip()])
+        print("answer", count / (time.perf_counter() - began_s), flush=True)
 
 
 def _arrays() -> Any:
@@ -92,17 +120,18 @@ def _python_row(x: Any) -> Any:
     return np.clip(np.roll(x, 3), -1.0, 1.0).astype(np.float32)
 
 
-def _measured(source: Any, rows: Any, functions: dict[str, Callable[..., Any]]) -> dict[str, Any]:
-    """Measure the pipelines, which are written the same for both."""
-    found = {"shuffle": _per_second(source(rows).cache().shuffle(ROWS).batch(BATCH).prefetch(2))}
+def _made(source: Any, functions: dict[str, Callable[..., Any]]) -> dict[str, Iterable[Any]]:
+    """Make the pipelines, which are written the same for both."""
+    rows = _arrays()
+    made = {"shuffle": source(rows).cache().shuffle(ROWS).batch(BATCH).prefetch(2)}
     for name in ("normalise", "noise", "flip"):
         mapped = source(rows).cache().shuffle(ROWS).map(functions[name], num_parallel_calls=-1)
-        found[name] = _per_second(mapped.batch(BATCH).prefetch(2))
+        made[name] = mapped.batch(BATCH).prefetch(2)
     opaque = source(rows[:OPAQUE_ROWS]).map(functions["opaque"], num_parallel_calls=-1)
-    return found | {"opaque": _per_second(opaque.batch(BATCH).prefetch(2))}
+    return made | {"opaque": opaque.batch(BATCH).prefetch(2)}
 
 
-def _ours() -> dict[str, Any]:
+def _ours() -> tuple[str, dict[str, Iterable[Any]]]:
     import keras
     from keras import ops
 
@@ -119,10 +148,10 @@ def _ours() -> dict[str, Any]:
         return ops.where(keras.random.uniform(()) < 0.5, ops.flip(image, 1), image)
 
     functions = {"normalise": normalise, "noise": noise, "flip": flip, "opaque": _python_row}
-    return _measured(Dataset.from_tensor_slices, _arrays(), functions)
+    return keras.__version__, _made(Dataset.from_tensor_slices, functions)
 
 
-def _tf_data() -> dict[str, Any]:
+def _tf_data() -> tuple[str, dict[str, Iterable[Any]]]:
     import tensorflow as tf
 
     def normalise(x: Any) -> Any:
@@ -140,8 +169,7 @@ def _tf_data() -> dict[str, Any]:
         return tf.ensure_shape(out, (WIDTH,))
 
     functions = {"normalise": normalise, "noise": noise, "flip": flip, "opaque": opaque}
-    found = _measured(tf.data.Dataset.from_tensor_slices, _arrays(), functions)
-    return found | {"version": tf.__version__}
+    return tf.__version__, _made(tf.data.Dataset.from_tensor_slices, functions)
 
 
 SIDES = {"ours": _ours, "tf_data": _tf_data}
