@@ -34,6 +34,8 @@ class Entry:
     sources: list[Any]
     results: list[Any]
     back: Callable[[list[Any]], list[Any]]
+    again: Callable[[list[Any]], list[Any]]
+    """The way back, computed anew: for a tape that records its own gradients."""
 
 
 class Tape:
@@ -121,7 +123,14 @@ class Tape:
         sources = [arguments[i] for i in wanted]
         results, back = jax.vjp(differentiable, *sources)
         results = _distinct(results, arguments)
-        self._entries.append(Entry(sources, results, lambda cotangents: list(back(cotangents))))
+        self._entries.append(
+            Entry(
+                sources,
+                results,
+                back=lambda cotangents: list(back(cotangents)),
+                again=lambda cotangents: list(jax.vjp(differentiable, *sources)[1](cotangents)),
+            )
+        )
         for result in results:
             if _is_differentiable(result):
                 self._active[id(result)] = result
@@ -228,7 +237,8 @@ class Tape:
             if not any(id(result) in cotangents for result in entry.results):
                 continue
             seeds = [_seed(result, cotangents.get(id(result))) for result in entry.results]
-            for source, given in zip(entry.sources, entry.back(seeds), strict=True):
+            back = entry.again if self.is_recording else entry.back
+            for source, given in zip(entry.sources, back(seeds), strict=True):
                 if getattr(given, "dtype", None) != jax.dtypes.float0:
                     _add(cotangents, source, given)
         return cotangents

@@ -17,6 +17,7 @@ from manyhands.engine import Placement
 from manyhands.engine.function import LoopsOverDataError
 from manyhands.engine.step_program import place_rows
 from manyhands.engine.step_scope import current_step
+from manyhands.errors import DataError, explain
 
 _AHEAD = 2
 
@@ -92,6 +93,8 @@ class DistributedIterator:
         self._source = source
         self._ahead = Ahead(1, _AHEAD)
         self._ended = False
+        self._start = batches.get_state() if hasattr(batches, "get_state") else None
+        self._num_given = 0
 
     def __iter__(self) -> DistributedIterator:
         return self
@@ -108,11 +111,35 @@ class DistributedIterator:
         if placed is _END:
             self.close()
             raise StopIteration
+        self._num_given += 1
         return placed
 
     def get_next(self) -> Any:
         """Give the next batch."""
         return next(self)
+
+    def get_state(self) -> dict[str, Any]:
+        """Say where we are: where the pass began, and how many batches it has given since."""
+        if self._start is None:
+            raise DataError(
+                explain(
+                    "The position in this data cannot be saved.",
+                    got=f"a distributed {type(self._source).__name__}",
+                    fix="distribute a manyhands Dataset (mh.data.Dataset, tf.data.Dataset).",
+                )
+            )
+        return {"start": self._start, "num_given": self._num_given}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go where a saved position says."""
+        self._ahead.close()
+        batches: Any = iter(self._source)
+        batches.set_state(state["start"])
+        for _ in range(state["num_given"]):
+            next(batches, None)
+        self._batches, self._start = batches, state["start"]
+        self._num_given, self._ended = state["num_given"], False
+        self._ahead = Ahead(1, _AHEAD)
 
     def close(self) -> None:
         """Let go of the thread."""

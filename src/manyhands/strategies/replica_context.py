@@ -79,7 +79,9 @@ def run_per_replica(
     """Run a step once for each replica; every result is led by the replicas."""
     around = current_step()
     assert around is not None, "a step that asks for its replica is traced"
-    leaves, structure = jax.tree.flatten((args, kwargs))
+    leaves, structure = jax.tree.flatten(
+        (args, kwargs), is_leaf=lambda part: isinstance(part, PerReplicaValue)
+    )
     count = strategy.num_devices
     split = [_split(leaf, count) for leaf in leaves]
     axes = [0 if is_split else None for is_split, _ in split]
@@ -98,6 +100,8 @@ def run_per_replica(
     )
     for variable, values in zip(written, new, strict=True):
         around.add_update((variable, _together(variable, values, around)))
+    if count == 1:
+        return jax.tree.map(lambda part: part[0], result)
     return jax.tree.map(PerReplicaValue, result)
 
 

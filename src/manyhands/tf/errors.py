@@ -18,8 +18,8 @@ class InvalidArgumentError(OpError, ValueError):
     """An argument makes no sense."""
 
 
-class NotFoundError(OpError, FileNotFoundError):
-    """Something is not there."""
+NotFoundError = FileNotFoundError
+"""Something is not there: what files and checkpoints raise here."""
 
 
 class AlreadyExistsError(OpError, FileExistsError):
@@ -30,8 +30,8 @@ class PermissionDeniedError(OpError, PermissionError):
     """Something may not be done."""
 
 
-class OutOfRangeError(OpError, StopIteration):
-    """There is no more."""
+OutOfRangeError = StopIteration
+"""There is no more: what iterators raise here."""
 
 
 class ResourceExhaustedError(OpError, MemoryError):

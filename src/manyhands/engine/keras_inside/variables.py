@@ -64,8 +64,7 @@ def install_variables(
 
     @functools.wraps(init_original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        scope = get_stateless_scope()
-        if scope is not None and is_step(scope):
+        if _enclosing_step(get_stateless_scope(), is_step) is not None:
             with outside_of_steps():
                 init_original(self, *args, **kwargs)
         else:
