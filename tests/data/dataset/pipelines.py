@@ -40,6 +40,11 @@ def is_chosen(*parts):
     return np.asarray(parts[0]).sum() % 3 != 0
 
 
+def is_odd(*parts):
+    """Traceable."""
+    return jnp.sum(parts[0]) % 2 == 1
+
+
 FUNCTIONS = {"double": double, "noisy": noisy, "keyed": keyed, "opaque": opaque}
 
 small = st.integers(1, 9)
@@ -53,7 +58,7 @@ row_steps = st.one_of(
     st.tuples(st.just("map"), st.sampled_from(sorted(FUNCTIONS)), st.sampled_from([None, -1, 3])),
     st.tuples(st.just("cache")),
     st.tuples(st.just("prefetch"), st.integers(-1, 3)),
-    st.tuples(st.just("filter")),
+    st.tuples(st.just("filter"), st.booleans()),
     st.tuples(st.just("concatenate")),
     st.tuples(st.just("flat_map")),
     st.tuples(st.just("interleave"), st.integers(1, 3), st.integers(1, 2)),
@@ -113,7 +118,7 @@ def _add(dataset: Dataset, name: str, *args) -> Dataset:
         mapped.stage.draws.seed = 5  # random functions: the same in both datasets
         return mapped
     if name == "filter":
-        return dataset.filter(is_chosen)
+        return dataset.filter(is_chosen if args[0] else is_odd)
     if name == "concatenate":
         return dataset.concatenate(dataset.take(3))
     if name in ("flat_map", "interleave"):

@@ -164,15 +164,10 @@ class MappedBatches(Over):
         work += itertools.islice(iter(self._rows.read_or_none, None), size - len(work))
         if not work or (self._stage.drop_remainder and len(work) < size):
             raise StopIteration
-        rows = [row for row, _ in work]
-        if not _alike(rows, decision.traced.inputs):
+        block = self._map.apply_block(work, size)
+        if block is None:
             return stack([self._map.apply(*each, plainly=True) for each in work])
-        positions = np.array([place.position for _, place in work])
-        padded = stack(rows + rows[-1:] * (size - len(rows)))
-        positions = np.concatenate([positions, positions[-1:].repeat(size - len(rows))])
-        place = work[0][1]
-        found = decision.traced.over_rows(padded, place.seed, place.epoch, positions)
-        return map_leaves(lambda part: np.asarray(part)[: len(rows)], found)
+        return block
 
     def _finish(self, rows: list[Any]) -> Any:
         if not rows or (self._stage.drop_remainder and len(rows) < self._stage.size):
@@ -265,11 +260,6 @@ def _stack(parts: tuple[Any, ...]) -> Any:
                 fix="use padded_batch, or map the rows to one shape before batch.",
             )
         ) from error
-
-
-def _alike(rows: list[Any], first: Any) -> bool:
-    want = [np.shape(leaf) for leaf in leaves(first)]
-    return all([np.shape(leaf) for leaf in leaves(row)] == want for row in rows)
 
 
 def _batches(num_rows: int, stage: Batch) -> int:

@@ -21,6 +21,7 @@ from manyhands.data.dataset.stage import IndexPlan, Rows, Stage
 from manyhands.data.dataset.structure import copied, leaves, map_leaves, rebuild
 
 _BLOCK = 1024
+_ALL = 2**60
 
 
 @dataclass(eq=False)
@@ -55,7 +56,7 @@ class Cache(Stage):
 
     def _plan(self) -> IndexPlan | None:
         plan = self.parent.plan
-        if plan is None or self.path is not None or self.parent.length() < 0:
+        if plan is None or self.path is not None or self.parent.is_endless:
             return None
         if not plan.is_traced:
             return IndexPlan(
@@ -69,7 +70,7 @@ class Cache(Stage):
 
     def _lines(self, run: Run, plan: IndexPlan) -> np.ndarray:
         if self._table is None:
-            lines = plan.open(run.afresh()).take(max(0, self.parent.length()))
+            lines = plan.open(run.afresh()).take(_ALL)
             self._table = _Table(plan, lines)
         return self._table.lines
 

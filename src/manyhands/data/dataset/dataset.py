@@ -26,9 +26,10 @@ from manyhands.data.dataset.files import (
     matching_files,
     record_opener,
 )
+from manyhands.data.dataset.filtering import Filter
 from manyhands.data.dataset.flattening import Interleave, Window
 from manyhands.data.dataset.generating import Generated, signature_of
-from manyhands.data.dataset.mapping import Filter, Map
+from manyhands.data.dataset.mapping import Map
 from manyhands.data.dataset.ordering import Concatenate, Enumerate, Repeat, Shuffle, Slice, Zip
 from manyhands.data.dataset.padding import Padding
 from manyhands.data.dataset.records import checked_compression

@@ -1,4 +1,4 @@
-"""The map stage, and filter beside it.
+"""The map stage.
 
 In: a stage and a user's function.  Out: its results, by whichever way gives the same answer
 fastest: traced over gathered rows, traced over batches, or called row by row.
@@ -6,7 +6,9 @@ fastest: traced over gathered rows, traced over batches, or called row by row.
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +19,10 @@ from manyhands.data.dataset.draws import Draws, Run, begin
 from manyhands.data.dataset.moving import Over
 from manyhands.data.dataset.orders import Numbered
 from manyhands.data.dataset.spec import TensorSpec
-from manyhands.data.dataset.stage import UNKNOWN, IndexPlan, Rows, Stage, split
+from manyhands.data.dataset.stage import ROWS_AT_ONCE, IndexPlan, Rows, Stage, split
 from manyhands.data.dataset.structure import leaves, map_leaves
 from manyhands.data.dataset.traced import Decision, decide
 from manyhands.data.dataset.workers import Workers
-from manyhands.errors import DataError, explain
 
 _SAMPLES = 3
 _SHORT_S = 1e-4
@@ -138,6 +139,29 @@ class Map(Stage):
         assert self.draws is not None
         return MappedRows(self, self.parent.rows(run), *run.draw(self.draws), run.only_rows)
 
+    @property
+    def reads_blocks(self) -> bool:
+        """Whether rows may be read ahead to be mapped by one compiled call."""
+        decision = self.decision
+        traced = decision is not None and decision.traced is not None
+        return traced and not self.is_batched and looks_harmless(self.parent)
+
+    def apply_block(self, work: list[tuple[Any, Place]], size: int) -> Any | None:
+        """Map rows together, as one batch; None where they are not alike."""
+        assert self.decision is not None
+        assert self.decision.traced is not None
+        traced = self.decision.traced
+        rows = [row for row, _ in work]
+        shapes = [np.shape(leaf) for leaf in leaves(traced.inputs)]
+        if any([np.shape(leaf) for leaf in leaves(row)] != shapes for row in rows):
+            return None
+        full = work + work[-1:] * (size - len(work))  # one size, compiled once
+        stacked = map_leaves(lambda *parts: np.stack(parts), *(row for row, _ in full))
+        positions = np.array([place.position for _, place in full])
+        place = work[0][1]
+        found = traced.over_rows(stacked, place.seed, place.epoch, positions)
+        return map_leaves(lambda part: np.asarray(part)[: len(work)], found)
+
     def apply(self, row: Any, place: Place, *, plainly: bool) -> Any:
         """Map one element."""
         decision = self.decision or self.settle(row, place)
@@ -159,11 +183,17 @@ class MappedRows(Over):
         self._plainly = plainly
         self._at = 0
         self._num_timed = 0
+        self._ready: Iterator[Any] = iter(())
         self._workers: Workers | None = None
 
     def __next__(self) -> Any:
+        for row in self._ready:
+            return row
         if self._workers is not None:
             return next(self._workers)
+        if not self._plainly and self._stage.reads_blocks:
+            self._ready = self._read_block()
+            return next(self._ready)
         place = Place(self._seed, self._epoch, self._at)
         row = next(self._source)
         self._at += 1
@@ -176,6 +206,13 @@ class MappedRows(Over):
             if self._num_timed > 1 and stage.uses_threads and not self._is_traced():
                 self._workers = Workers(self.read, self._work, stage.num_threads, stage.call_s)
         return out
+
+    def _read_block(self) -> Iterator[Any]:
+        work = list(itertools.islice(iter(self.read_or_none, None), ROWS_AT_ONCE))
+        block = self._stage.apply_block(work, ROWS_AT_ONCE) if work else ()
+        if block is None:
+            return iter([self._stage.apply(*each, plainly=True) for each in work])
+        return split(block, len(work))
 
     def _is_traced(self) -> bool:
         decision = self._stage.decision
@@ -201,68 +238,16 @@ class MappedRows(Over):
         """Pass over rows without mapping them."""
         if self._workers is not None:
             return super().skip(count)
-        done = self._source.skip(count)
-        self._at += done
-        return done
+        done = sum(1 for _ in zip(range(count), self._ready, strict=False))
+        further = self._source.skip(count - done) if done < count else 0
+        self._at += further
+        return done + further
 
     def close(self) -> None:
         """Let go of the worker threads."""
         if self._workers is not None:
             self._workers.close()
         super().close()
-
-
-@dataclass(eq=False)
-class Filter(Stage):
-    """The elements for which a function says yes."""
-
-    parent: Stage
-    function: Function
-    draws: Draws | None
-
-    def __post_init__(self) -> None:
-        self.parents = (self.parent,)
-
-    @property
-    def title(self) -> str:
-        """How the user wrote it."""
-        return f"filter({getattr(self.function.call, '__name__', 'function')})"
-
-    def length(self) -> int:
-        """How many elements."""
-        return UNKNOWN
-
-    def _rows(self, run: Run) -> Rows:
-        assert self.draws is not None
-        return FilteredRows(self.parent.rows(run), self.function, *run.draw(self.draws))
-
-
-class FilteredRows(Over):
-    """One pass of a filter."""
-
-    def __init__(self, source: Rows, function: Function, seed: int, epoch: int) -> None:
-        super().__init__(source)
-        self._function = function
-        self._seed = seed
-        self._epoch = epoch
-        self._at = 0
-
-    def __next__(self) -> Any:
-        for row in self._source:
-            place = Place(self._seed, self._epoch, self._at)
-            self._at += 1
-            verdict = self._function.raw(row, place)
-            if np.shape(verdict) != ():
-                raise DataError(
-                    explain(
-                        "A filter's function has to answer with one yes or no.",
-                        got=f"an answer of shape {np.shape(verdict)}",
-                        fix="return a single bool; filter before batch to choose rows.",
-                    )
-                )
-            if bool(verdict):
-                return row
-        raise StopIteration
 
 
 def looks_harmless(stage: Stage) -> bool:
@@ -284,4 +269,4 @@ def _loosened(inputs: Any, result: Any) -> Any:
     )
 
 
-__all__ = ["Filter", "Map", "MappedRows", "looks_harmless"]
+__all__ = ["Map", "MappedRows", "looks_harmless"]

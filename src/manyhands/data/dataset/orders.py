@@ -208,6 +208,33 @@ class Sliced:
             self._start = 0
 
 
+class Sieved:
+    """The lines of another order that are kept, asked about in blocks."""
+
+    def __init__(
+        self, source: Order, keeps: Callable[[np.ndarray], np.ndarray], block: int
+    ) -> None:
+        self._source = source
+        self._keeps = keeps
+        self._block = block
+        self._ready: np.ndarray | None = None
+
+    def take(self, count: int) -> np.ndarray:
+        """Next lines."""
+        while self._ready is None or len(self._ready) < count:
+            lines = self._source.take(self._block)
+            kept = lines[self._keeps(lines)] if len(lines) else lines
+            self._ready = kept if self._ready is None else np.concatenate([self._ready, kept])
+            if not len(lines):
+                break
+        now, self._ready = self._ready[:count], self._ready[count:]
+        return now
+
+    def skip(self, count: int) -> int:
+        """Pass over: which are kept has to be asked all the same."""
+        return len(self.take(count))
+
+
 class Numbered:
     """Another order with columns put before it: fixed numbers, then the position."""
 

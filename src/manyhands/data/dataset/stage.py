@@ -93,6 +93,14 @@ class Stage:
         """Whether its elements are batches."""
         return bool(self.parents) and self.parents[0].is_batched
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether it may never end: so where a length is infinite, or was before a filter."""
+        length = self.length()
+        if length == UNKNOWN:
+            return any(parent.is_endless for parent in self.parents)
+        return length == INFINITE
+
     def length(self) -> int:
         """How many elements: a number, INFINITE or UNKNOWN."""
         return self.parents[0].length()

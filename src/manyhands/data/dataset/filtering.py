@@ -1,0 +1,107 @@
+"""The filter stage.
+
+In: a stage and a function that answers yes or no.  Out: the elements with a yes.  Over arrays, a
+function that JAX can trace is asked about many rows at once and the rest stays index arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manyhands.data.dataset.calling import Function, Place
+from manyhands.data.dataset.draws import Draws, Run, begin
+from manyhands.data.dataset.moving import Over
+from manyhands.data.dataset.orders import Sieved
+from manyhands.data.dataset.stage import UNKNOWN, IndexPlan, Rows, Stage, split
+from manyhands.data.dataset.traced import decide
+from manyhands.errors import DataError, explain
+
+_SAMPLES = 3
+_BLOCK = 256
+
+
+@dataclass(eq=False)
+class Filter(Stage):
+    """The elements for which a function says yes."""
+
+    parent: Stage
+    function: Function
+    draws: Draws | None
+
+    def __post_init__(self) -> None:
+        self.parents = (self.parent,)
+
+    @property
+    def title(self) -> str:
+        """How the user wrote it."""
+        return f"filter({getattr(self.function.call, '__name__', 'function')})"
+
+    @property
+    def way(self) -> str:
+        """How it runs."""
+        return "traced" if self.plan is not None else "rows"
+
+    def length(self) -> int:
+        """How many elements."""
+        return UNKNOWN
+
+    def _plan(self) -> IndexPlan | None:
+        plan = self.parent.plan
+        if plan is None:
+            return None
+        lines = plan.open(begin(self.parent.all_draws(), counted=False)).take(_SAMPLES)
+        if not len(lines):
+            return None
+        rows = list(split(plan.batch(lines, _SAMPLES), len(lines)))
+        places = [Place(0, 0, number) for number in range(len(lines))]
+        traced = decide(self.function, rows, places, whole=False).traced
+        if traced is None or traced.is_random or np.shape(traced.result) != ():
+            return None
+        nowhere = np.zeros(_BLOCK, np.uint32)
+
+        def keeps(lines: np.ndarray) -> np.ndarray:
+            full = np.concatenate([lines, lines[-1:].repeat(_BLOCK - len(lines), 0)])
+            verdicts = traced.over_rows(plan.gather(full), 0, 0, nowhere)
+            return np.asarray(verdicts)[: len(lines)].astype(bool)
+
+        return IndexPlan(
+            width=plan.width,
+            open=lambda run: Sieved(plan.open(run), keeps, _BLOCK),
+            gather=plan.gather,
+            is_traced=plan.is_traced,
+        )
+
+    def _rows(self, run: Run) -> Rows:
+        assert self.draws is not None
+        return FilteredRows(self.parent.rows(run), self.function, *run.draw(self.draws))
+
+
+class FilteredRows(Over):
+    """One pass of a filter."""
+
+    def __init__(self, source: Rows, function: Function, seed: int, epoch: int) -> None:
+        super().__init__(source)
+        self._function = function
+        self._seed = seed
+        self._epoch = epoch
+        self._at = 0
+
+    def __next__(self) -> Any:
+        for row in self._source:
+            place = Place(self._seed, self._epoch, self._at)
+            self._at += 1
+            verdict = self._function.raw(row, place)
+            if np.shape(verdict) != ():
+                raise DataError(
+                    explain(
+                        "A filter's function has to answer with one yes or no.",
+                        got=f"an answer of shape {np.shape(verdict)}",
+                        fix="return a single bool; filter before batch to choose rows.",
+                    )
+                )
+            if bool(verdict):
+                return row
+        raise StopIteration
