@@ -104,3 +104,17 @@ def test_a_file_that_is_no_cache_is_named(tmp_path):
     (tmp_path / "c").write_bytes(b"123")
     with pytest.raises(DamagedFileError, match="record 0"):
         list(Dataset.range(3).cache(str(tmp_path / "c")))
+
+
+def test_looking_does_not_change_what_is_kept():
+    def made():
+        return Dataset.range(20).shuffle(20, seed=1).cache()
+
+    plain, looked = made(), made()
+    mapped = looked.map(lambda x: x * 2)
+    str(mapped.explain())
+    shuffled = looked.stage.parent  # somebody else reads the shuffle in between
+    shuffled.draws.iteration += 1
+    wanted = [int(x) * 2 for x in plain._by_rows()]
+    assert [int(x) for x in mapped] == wanted
+    assert [int(x) for x in mapped] == wanted

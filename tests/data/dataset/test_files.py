@@ -146,6 +146,23 @@ def test_pieces(tmp_path):
         list(FixedLengthRecordDataset(tmp_path / "a", 4))
 
 
+def test_files_read_ahead_on_threads_keep_their_order_and_their_errors(tmp_path):
+    paths = [write(tmp_path / str(n), [f"{n}:{k}".encode() for k in range(200)]) for n in range(3)]
+    names = Dataset.from_tensor_slices([str(path) for path in paths])
+    plain = list(names.interleave(TFRecordDataset, cycle_length=2, block_length=3))
+    ahead = names.interleave(TFRecordDataset, 2, 3, num_parallel_calls=2)
+    assert list(ahead) == plain
+    assert "on threads" in str(ahead.explain())
+    paths[0].write_bytes(paths[0].read_bytes()[:-3])
+    found = []
+    with pytest.raises(DamagedFileError, match="record 199"):
+        found.extend(TFRecordDataset(paths[:1]).prefetch(2))
+    rows = iter(TFRecordDataset(paths[:1]).prefetch(2))
+    assert [next(rows) for _ in range(199)][-1] == b"0:198"
+    with pytest.raises(DamagedFileError, match="record 199"):
+        next(rows)
+
+
 def test_names_of_files(tmp_path):
     for name in ("b.txt", "a.txt", "c.csv"):
         (tmp_path / name).write_text(name)

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from manyhands.data.dataset.structure import leaves
@@ -34,6 +34,9 @@ def assert_same(found, wanted):
 
 @quick
 @given(recipes())
+@example(("slices", (("shuffle", 3, 0), ("cache",), ("map", "double", None))))
+@example(("pair", (("filter", False), ("cache",), ("shuffle", 9, 1), ("batch", 4, False))))
+@example(("generator", (("map", "noisy", None), ("shuffle", 9, 1), ("batch", 4, True))))
 def test_the_chosen_way_gives_what_rows_give(recipe):
     chosen, plain = build(recipe), build(recipe)
     for _ in range(2):  # two passes: shuffles draw anew, caches are filled

@@ -33,7 +33,7 @@ class Cache(Stage):
 
     def __post_init__(self) -> None:
         self.parents = (self.parent,)
-        self.pins: dict[Draws, tuple[int, int]] | None = None
+        self.pins = None
         self.kept: list[Any] | None = None
         self._table: _Table | None = None
 
@@ -148,23 +148,3 @@ class _Table:
         for array, part in zip(leaves(self._arrays), leaves(block), strict=True):
             array[start:stop] = part
         self._num_ready = stop
-
-
-def pin_caches(stage: Stage, begun: dict[Draws, tuple[int, int]]) -> None:
-    """Fix what each cache keeps, the first time it is read."""
-    for part in stage.walk():
-        if isinstance(part, Cache) and part.pins is None:
-            part.pin(begun)
-
-
-def begun_under_caches(stage: Stage) -> dict[Draws, tuple[int, int]]:
-    """Which iteration the caches keep of the stages below them."""
-    return {
-        draws: begun
-        for part in stage.walk()
-        if isinstance(part, Cache) and part.pins
-        for draws, begun in part.pins.items()
-    }
-
-
-__all__ = ["Cache", "begun_under_caches", "pin_caches"]

@@ -131,7 +131,7 @@ class Dataset(Core):
             return cls._of(Files(paths, opener, name))
         cycle = _CYCLE if int(at_once) < 0 else count(at_once, "num_parallel_reads")
         each = lambda path: cls._of(Files(Elements([path]), opener, name))  # noqa: E731
-        return cls._of(paths).interleave(each, cycle_length=cycle)
+        return cls._of(paths).interleave(each, cycle, num_parallel_calls=cycle)
 
     @classmethod
     def list_files(
@@ -253,7 +253,7 @@ class Dataset(Core):
         map_func: Callable[..., Any],
         cycle_length: int | None = None,
         block_length: int | None = None,
-        num_parallel_calls: int | None = None,  # noqa: ARG002
+        num_parallel_calls: int | None = None,
         deterministic: bool | None = None,  # noqa: ARG002 - the order is always kept
         name: str | None = None,  # noqa: ARG002
     ) -> Self:
@@ -262,7 +262,8 @@ class Dataset(Core):
         cycle = count(cycle, "cycle_length")
         block = count(1 if block_length is None else block_length, "block_length")
         function = self._function(map_func, "interleave")
-        return self._then(Interleave(self.stage, function, cycle, block, Draws()))
+        ahead = threads(num_parallel_calls)
+        return self._then(Interleave(self.stage, function, cycle, block, Draws(), ahead))
 
     def apply(self, transformation_func: Callable[[Self], Any]) -> Any:
         """Call a function on the dataset."""

@@ -25,7 +25,10 @@ from manyhands.data.dataset.records import (
 from manyhands.data.dataset.spec import TensorSpec
 from manyhands.data.dataset.stage import UNKNOWN, Rows, Stage
 from manyhands.data.dataset.structure import TEXT
-from manyhands.errors import explain
+from manyhands.errors import DataError, explain
+
+_MOST_AT_ONCE = 64
+_GROUP_BYTES = 2**18
 
 
 class Reader(Protocol):
@@ -90,8 +93,23 @@ class FileRows(Over):
         self._stage = stage
         self._paths: list[bytes] = []
         self._now: Reader | None = None
+        self._later: Exception | None = None
+
+    def next_few(self) -> list[bytes]:
+        """Give a handful, for a thread that reads ahead; an error comes in its turn."""
+        few = [next(self)]
+        size = len(few[0])
+        try:
+            while len(few) < _MOST_AT_ONCE and size < _GROUP_BYTES:
+                few.append(next(self))
+                size += len(few[-1])
+        except (StopIteration, DataError) as ended:
+            self._later = ended
+        return few
 
     def __next__(self) -> bytes:
+        if self._later is not None:
+            raise self._later
         while True:
             if self._now is None:
                 self._now = self._stage.opener(self._next_path())

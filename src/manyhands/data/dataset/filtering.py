@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from manyhands.data.dataset.calling import Function, Place
-from manyhands.data.dataset.draws import Draws, Run, begin
+from manyhands.data.dataset.draws import Draws, Run
 from manyhands.data.dataset.moving import Over
 from manyhands.data.dataset.orders import Sieved
-from manyhands.data.dataset.stage import UNKNOWN, IndexPlan, Rows, Stage, split
+from manyhands.data.dataset.stage import UNKNOWN, IndexPlan, Rows, Stage, split, start
 from manyhands.data.dataset.traced import decide
 from manyhands.errors import DataError, explain
 
@@ -52,7 +52,7 @@ class Filter(Stage):
         plan = self.parent.plan
         if plan is None:
             return None
-        lines = plan.open(begin(self.parent.all_draws(), counted=False)).take(_SAMPLES)
+        lines = plan.open(start(self.parent, counted=False)).take(_SAMPLES)
         if not len(lines):
             return None
         rows = list(split(plan.batch(lines, _SAMPLES), len(lines)))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from manyhands.data.dataset.ahead import DEPTH, AheadRows
 from manyhands.data.dataset.calling import Function, Place
 from manyhands.data.dataset.draws import Draws, Run
 from manyhands.data.dataset.mapping import looks_harmless
@@ -31,6 +32,8 @@ class Interleave(Stage):
     cycle: int
     block: int
     draws: Draws | None
+    num_threads: int = 0
+    """With any, each open dataset is read ahead on a thread of its own."""
 
     def __post_init__(self) -> None:
         self.parents = (self.parent,)
@@ -44,6 +47,12 @@ class Interleave(Stage):
     def is_batched(self) -> bool:
         """Whether its elements are batches."""
         return False
+
+    @property
+    def way(self) -> str:
+        """How it runs."""
+        ahead = f", {self.cycle} read ahead on threads" if self.num_threads else ""
+        return f"rows (datasets made on the way{ahead})"
 
     def length(self) -> int:
         """How many elements."""
@@ -118,7 +127,8 @@ class InterleavedRows(Over):
         place = Place(self._seed, self._epoch, self._at)
         self._at += 1
         run = self._run.inner(self._seed, self._epoch, place.position)
-        return self._stage.inner(element, place).rows(run)
+        rows = self._stage.inner(element, place).rows(run)
+        return AheadRows(rows, DEPTH) if self._stage.num_threads and not run.only_rows else rows
 
     def close(self) -> None:
         """Close what is open."""

@@ -15,9 +15,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from manyhands.data.dataset.caching import Cache, begun_under_caches, pin_caches
-from manyhands.data.dataset.draws import Run, begin
-from manyhands.data.dataset.stage import Rows, Stage
+from manyhands.data.dataset.draws import Run
+from manyhands.data.dataset.stage import Rows, Stage, start
 from manyhands.data.dataset.structure import map_leaves
 from manyhands.errors import DataError, explain
 
@@ -32,7 +31,7 @@ class DatasetIterator:
     ) -> None:
         self._stage = stage
         self._emit = emit
-        self._run = begin_run(stage, only_rows=only_rows)
+        self._run = start(stage, only_rows=only_rows)
         self._rows: Rows | None = None
         self._position = 0
 
@@ -79,8 +78,7 @@ class DatasetIterator:
         for draws, (seed, iteration) in begun.items():
             draws.seed, draws.iteration = seed, iteration + 1
         for stage in self._stage.walk():
-            if isinstance(stage, Cache):
-                stage.pin(begun)
+            stage.pin(begun)
         self._run = Run(begun, self._run.only_rows)
         self._rows = self._stage.rows(self._run)
         self._position = self._rows.skip(state["position"])
@@ -114,11 +112,3 @@ class DatasetIterator:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # at exit, parts may be gone already
             self.close()
-
-
-def begin_run(stage: Stage, *, only_rows: bool = False) -> Run:
-    """Start an iteration over the stages of a pipeline."""
-    run = begin(stage.all_draws(), only_rows=only_rows)
-    run.begun.update(begun_under_caches(stage))
-    pin_caches(stage, run.begun)
-    return run

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from manyhands.data.dataset.calling import Function, Place
-from manyhands.data.dataset.draws import Draws, Run, begin
+from manyhands.data.dataset.draws import Draws, Run
 from manyhands.data.dataset.moving import Over
 from manyhands.data.dataset.orders import Numbered
 from manyhands.data.dataset.spec import TensorSpec
-from manyhands.data.dataset.stage import ROWS_AT_ONCE, IndexPlan, Rows, Stage, split
+from manyhands.data.dataset.stage import ROWS_AT_ONCE, IndexPlan, Rows, Stage, split, start
 from manyhands.data.dataset.structure import leaves, map_leaves
 from manyhands.data.dataset.traced import Decision, decide
 from manyhands.data.dataset.workers import Workers
@@ -128,7 +128,7 @@ class Map(Stage):
         )
 
     def _decide_on(self, plan: IndexPlan) -> Decision | None:
-        lines = plan.open(begin(self.parent.all_draws(), counted=False)).take(_SAMPLES)
+        lines = plan.open(start(self.parent, counted=False)).take(_SAMPLES)
         if not len(lines):
             return None
         rows = list(split(plan.batch(lines, _SAMPLES), len(lines)))

@@ -13,11 +13,10 @@ from typing import Any
 from manyhands.data.dataset.ahead import Prefetch
 from manyhands.data.dataset.batching import Batch
 from manyhands.data.dataset.caching import Cache
-from manyhands.data.dataset.iterator import begin_run
 from manyhands.data.dataset.ordering import Repeat, Shuffle, Slice
 from manyhands.data.dataset.orders import Order
 from manyhands.data.dataset.sources import Slices
-from manyhands.data.dataset.stage import Stage
+from manyhands.data.dataset.stage import Stage, start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,5 +55,5 @@ def row_plan(stage: Stage) -> RowPlan | None:
         batch_size=stage.size,
         drop_remainder=stage.drop_remainder,
         num_batches=stage.length(),
-        open=lambda: plan.open(begin_run(stage)),
+        open=lambda: plan.open(start(stage)),
     )

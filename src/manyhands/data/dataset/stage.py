@@ -77,6 +77,11 @@ class Stage:
 
     parents: tuple[Stage, ...] = ()
     draws: Draws | None = None
+    pins: dict[Draws, tuple[int, int]] | None = None
+    """Which iteration of the stages below it keeps, if it keeps any."""
+
+    def pin(self, begun: dict[Draws, tuple[int, int]]) -> None:
+        """Fix which iteration of the stages below it keeps: a matter of caches."""
 
     @property
     def title(self) -> str:
@@ -142,7 +147,7 @@ class Stage:
 
     def peek(self, count: int = 1) -> list[Any]:
         """Look at the first elements without using an iteration up."""
-        rows = self.rows(begin(self.all_draws(), counted=False))
+        rows = self.rows(start(self, counted=False))
         try:
             return [row for row, _ in zip(rows, range(count), strict=False)]
         finally:
@@ -152,6 +157,20 @@ class Stage:
         """Spec of the first element."""
         first = self.peek()
         return spec_of(first[0]) if first else ()
+
+
+def start(stage: Stage, *, only_rows: bool = False, counted: bool = True) -> Run:
+    """Start an iteration; what a cache keeps stays at the iteration it was first read in.
+
+    With `counted=False` to look only: the next iteration draws what this one did.
+    """
+    run = begin(stage.all_draws(), only_rows=only_rows, counted=counted)
+    for part in stage.walk():
+        run.begun.update(part.pins or {})
+    for part in stage.walk():
+        if part.pins is None:
+            part.pin(run.begun)
+    return run
 
 
 class IndexedRows(Rows):
