@@ -26,14 +26,14 @@ test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(READY)
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/ruff check src tests bench examples
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
 format: $(READY)
-	$(BIN)/ruff format src tests bench
-	$(BIN)/ruff check --fix src tests bench
+	$(BIN)/ruff format src tests bench examples
+	$(BIN)/ruff check --fix src tests bench examples
 
 bench: $(READY)
 	$(BIN)/python -m bench

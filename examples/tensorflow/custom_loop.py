@@ -40,7 +40,7 @@ def distributed_train_step(inputs):
     return strategy.reduce(tf.distribute.ReduceOp.SUM, per_replica, axis=None)
 
 
-for epoch in range(3):
+for _ in range(3):
     total, batches = 0.0, 0
     for inputs in dist_dataset:
         total += distributed_train_step(inputs)

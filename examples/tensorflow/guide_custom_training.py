@@ -1,164 +1,113 @@
+"""A loop with test metrics, checkpoints and `compute_average_loss`, in the shape of the guides."""
+
 import os
+import tempfile
+
 import numpy as np
 import tensorflow as tf
 
-print(tf.__version__)
-tf.random.set_seed(1)
-x = np.random.RandomState(0).rand(640, 28, 28, 1).astype("float32")
-y = np.random.RandomState(1).randint(0, 10, 640)
+tf.random.set_seed(0)
+rng = np.random.default_rng(0)
+pictures = rng.random((520, 12, 12, 1)).astype("float32")
+classes = (pictures[:, :6].mean((1, 2, 3)) > pictures[:, 6:].mean((1, 2, 3))).astype("int64")
+GLOBAL_BATCH_SIZE, EPOCHS = 64, 3
+
 strategy = tf.distribute.MirroredStrategy()
-print("Number of devices: {}".format(strategy.num_replicas_in_sync))
-BUFFER_SIZE = len(x)
-BATCH_SIZE_PER_REPLICA = 16
-GLOBAL_BATCH_SIZE = 64
-EPOCHS = 3
-train_dataset = (
-    tf.data.Dataset.from_tensor_slices((x, y)).shuffle(BUFFER_SIZE, seed=1).batch(GLOBAL_BATCH_SIZE)
-)
-test_dataset = tf.data.Dataset.from_tensor_slices((x[:100], y[:100])).batch(GLOBAL_BATCH_SIZE)
-train_dist_dataset = strategy.experimental_distribute_dataset(train_dataset)
-test_dist_dataset = strategy.experimental_distribute_dataset(test_dataset)
+print("devices:", strategy.num_replicas_in_sync)
 
 
-def create_model():
-    regularizer = tf.keras.regularizers.L2(1e-5)
+def distributed(rows, shuffle):
+    dataset = tf.data.Dataset.from_tensor_slices((pictures[rows], classes[rows]))
+    if shuffle:
+        dataset = dataset.shuffle(400, seed=5)
+    return strategy.experimental_distribute_dataset(dataset.batch(GLOBAL_BATCH_SIZE))
+
+
+train_data = distributed(slice(0, 400), shuffle=True)
+test_data = distributed(slice(400, None), shuffle=False)
+
+with strategy.scope():
+    l2 = tf.keras.regularizers.L2(1e-4)
     model = tf.keras.Sequential(
         [
-            tf.keras.layers.Conv2D(8, 3, activation="relu", kernel_regularizer=regularizer),
+            tf.keras.layers.Conv2D(6, 3, activation="relu", kernel_regularizer=l2),
             tf.keras.layers.MaxPooling2D(),
             tf.keras.layers.Flatten(),
-            tf.keras.layers.Dense(16, activation="relu", kernel_regularizer=regularizer),
-            tf.keras.layers.Dense(10, kernel_regularizer=regularizer),
+            tf.keras.layers.Dense(2, kernel_regularizer=l2),
         ]
     )
-    return model
-
-
-import tempfile
-
-checkpoint_dir = tempfile.mkdtemp()
-checkpoint_prefix = os.path.join(checkpoint_dir, "ckpt")
-with strategy.scope():
-    loss_object = tf.keras.losses.SparseCategoricalCrossentropy(
-        from_logits=True,
-        reduction=tf.keras.losses.Reduction.NONE
-        if hasattr(tf.keras.losses, "Reduction")
-        else "none",
+    optimizer = tf.keras.optimizers.Adam(0.01)
+    cross_entropy = tf.keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, reduction=tf.keras.losses.Reduction.NONE
     )
-
-    def compute_loss(labels, predictions, model_losses):
-        per_example_loss = loss_object(labels, predictions)
-        loss = tf.nn.compute_average_loss(per_example_loss)
-        if model_losses:
-            loss += tf.nn.scale_regularization_loss(tf.add_n(model_losses))
-        return loss
-
-
-with strategy.scope():
-    test_loss = tf.keras.metrics.Mean(name="test_loss")
-    train_accuracy = tf.keras.metrics.SparseCategoricalAccuracy(name="train_accuracy")
-    test_accuracy = tf.keras.metrics.SparseCategoricalAccuracy(name="test_accuracy")
-with strategy.scope():
-    model = create_model()
-    optimizer = tf.keras.optimizers.Adam(learning_rate=0.001)
-    checkpoint = tf.train.Checkpoint(optimizer=optimizer, model=model)
+    train_accuracy = tf.keras.metrics.SparseCategoricalAccuracy()
+    test_accuracy = tf.keras.metrics.SparseCategoricalAccuracy()
+    test_loss = tf.keras.metrics.Mean()
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
 
 
 def train_step(inputs):
     images, labels = inputs
     with tf.GradientTape() as tape:
-        predictions = model(images, training=True)
-        loss = compute_loss(labels, predictions, model.losses)
+        logits = model(images, training=True)
+        loss = tf.nn.compute_average_loss(cross_entropy(labels, logits))
+        loss += tf.nn.scale_regularization_loss(tf.add_n(model.losses))
     gradients = tape.gradient(loss, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-    train_accuracy.update_state(labels, predictions)
+    train_accuracy.update_state(labels, logits)
     return loss
 
 
 def test_step(inputs):
     images, labels = inputs
-    predictions = model(images, training=False)
-    t_loss = loss_object(labels, predictions)
-    test_loss.update_state(t_loss)
-    test_accuracy.update_state(labels, predictions)
+    logits = model(images, training=False)
+    test_loss.update_state(cross_entropy(labels, logits))
+    test_accuracy.update_state(labels, logits)
 
 
 @tf.function
-def distributed_train_step(dataset_inputs):
-    per_replica_losses = strategy.run(train_step, args=(dataset_inputs,))
-    return strategy.reduce(tf.distribute.ReduceOp.SUM, per_replica_losses, axis=None)
+def distributed_train_step(inputs):
+    per_replica = strategy.run(train_step, args=(inputs,))
+    return strategy.reduce(tf.distribute.ReduceOp.SUM, per_replica, axis=None)
 
 
 @tf.function
-def distributed_test_step(dataset_inputs):
-    return strategy.run(test_step, args=(dataset_inputs,))
+def distributed_test_step(inputs):
+    strategy.run(test_step, args=(inputs,))
 
 
+@tf.function
+def distributed_epoch(data):
+    total, count = 0.0, 0
+    for inputs in data:
+        total += strategy.reduce("SUM", strategy.run(train_step, args=(inputs,)), axis=None)
+        count += 1
+    return total / tf.cast(count, tf.float32)
+
+
+folder = tempfile.mkdtemp()
 for epoch in range(EPOCHS):
-    total_loss = 0.0
-    num_batches = 0
-    for x in train_dist_dataset:
-        total_loss += distributed_train_step(x)
-        num_batches += 1
-    train_loss = total_loss / num_batches
-    for x in test_dist_dataset:
-        distributed_test_step(x)
-    if epoch % 2 == 0:
-        checkpoint.save(checkpoint_prefix)
-    template = "Epoch {}, Loss: {}, Accuracy: {}, Test Loss: {}, Test Accuracy: {}"
+    losses = [distributed_train_step(inputs) for inputs in train_data]
+    for inputs in test_data:
+        distributed_test_step(inputs)
+    checkpoint.save(os.path.join(folder, "ckpt"))
     print(
-        template.format(
-            epoch + 1,
-            train_loss,
-            train_accuracy.result() * 100,
-            test_loss.result(),
-            test_accuracy.result() * 100,
-        )
+        f"epoch {epoch + 1}: accuracy {train_accuracy.result():.3f}, "
+        f"test loss {test_loss.result():.3f}, test accuracy {test_accuracy.result():.3f}"
     )
-    test_loss.reset_state()
-    train_accuracy.reset_state()
-    test_accuracy.reset_state()
-eval_accuracy = tf.keras.metrics.SparseCategoricalAccuracy(name="eval_accuracy")
-new_model = create_model()
-new_optimizer = tf.keras.optimizers.Adam()
+    print("loss", float(tf.add_n(losses) / len(losses)))
+    for metric in (train_accuracy, test_accuracy, test_loss):
+        metric.reset_state()
 
+print("loss", float(distributed_epoch(train_data)))  # the whole epoch as one tf.function
 
-@tf.function
-def eval_step(images, labels):
-    predictions = new_model(images, training=False)
-    eval_accuracy(labels, predictions)
+iterator = iter(train_data)
+print("loss", float(distributed_train_step(next(iterator))))  # an iterator instead of a for loop
 
-
-checkpoint = tf.train.Checkpoint(optimizer=new_optimizer, model=new_model)
-checkpoint.restore(tf.train.latest_checkpoint(checkpoint_dir))
-for images, labels in test_dataset:
-    eval_step(images, labels)
-print(
-    "Accuracy after restoring the saved model without strategy: {}".format(
-        eval_accuracy.result() * 100
-    )
-)
-for _ in range(2):
-    total_loss = 0.0
-    num_batches = 0
-    train_iter = iter(train_dist_dataset)
-    for _ in range(10):
-        total_loss += distributed_train_step(next(train_iter))
-        num_batches += 1
-    print("loss", (total_loss / num_batches).numpy())
-
-
-@tf.function
-def distributed_train_epoch(dataset):
-    total_loss = 0.0
-    num_batches = 0
-    for x in dataset:
-        per_replica_losses = strategy.run(train_step, args=(x,))
-        total_loss += strategy.reduce(tf.distribute.ReduceOp.SUM, per_replica_losses, axis=None)
-        num_batches += 1
-    return total_loss / tf.cast(num_batches, dtype=tf.float32)
-
-
-for epoch in range(2):
-    train_loss = distributed_train_epoch(train_dist_dataset)
-    print(epoch, float(train_loss), float(train_accuracy.result()))
+# Back to the last checkpoint, without a strategy.
+restored = tf.keras.models.clone_model(model)
+tf.train.Checkpoint(model=restored).restore(tf.train.latest_checkpoint(folder)).expect_partial()
+accuracy = tf.keras.metrics.SparseCategoricalAccuracy()
+accuracy.update_state(classes[400:], restored(pictures[400:]))
+print("accuracy of the restored model:", float(accuracy.result()))
+print("loss", 1 - float(accuracy.result()))

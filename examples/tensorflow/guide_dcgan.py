@@ -12,7 +12,7 @@ dataset = tf.data.Dataset.from_tensor_slices(images).shuffle(128, seed=1).batch(
 dist_dataset = strategy.experimental_distribute_dataset(dataset)
 
 
-def make_generator_model():
+def new_generator():
     model = tf.keras.Sequential()
     model.add(layers.Dense(4 * 4 * 8, use_bias=False, input_shape=(NOISE,)))
     model.add(layers.BatchNormalization())
@@ -23,7 +23,7 @@ def make_generator_model():
     return model
 
 
-def make_discriminator_model():
+def new_discriminator():
     model = tf.keras.Sequential()
     model.add(layers.Conv2D(8, (5, 5), strides=(2, 2), padding="same", input_shape=[8, 8, 1]))
     model.add(layers.LeakyReLU())
@@ -34,7 +34,7 @@ def make_discriminator_model():
 
 
 with strategy.scope():
-    generator, discriminator = make_generator_model(), make_discriminator_model()
+    generator, discriminator = new_generator(), new_discriminator()
     generator_optimizer = tf.keras.optimizers.Adam(1e-3)
     discriminator_optimizer = tf.keras.optimizers.Adam(1e-3)
     cross_entropy = tf.keras.losses.BinaryCrossentropy(from_logits=True, reduction="none")
@@ -67,7 +67,7 @@ def distributed_train_step(batch):
     )
 
 
-for epoch in range(3):
+for _ in range(3):
     for image_batch in dist_dataset:
         gen_loss, disc_loss = distributed_train_step(image_batch)
     print("loss", float(gen_loss))

@@ -37,7 +37,7 @@ def train_step(inputs):
     strategy.run(step, args=inputs)
 
 
-for epoch in range(3):
+for _ in range(3):
     mean_loss.reset_state()
     for inputs in dataset:
         train_step(inputs)

@@ -30,7 +30,7 @@ def train_step(features, targets):
     return loss
 
 
-for epoch in range(2):
+for _ in range(2):
     for number, shard in enumerate(shards):
         for features, targets in shard:
             loss = strategy.run(train_step, args=(features, targets))

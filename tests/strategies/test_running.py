@@ -132,16 +132,19 @@ class TestTracing:
         def train(factor):
             return four.run(lambda x: x * factor[0], args=(X,))
 
-        with pytest.warns(ManyhandsWarning, match="Pass what changes as arguments") as said:
+        def trained_often():
             for i in range(15):
                 np.testing.assert_allclose(train(np.full(1, float(i), "float32")), X * i)
+
+        with pytest.warns(ManyhandsWarning, match="Pass what changes as arguments") as said:
+            trained_often()
         assert len(said) == 1
 
     @pytest.mark.parametrize(
         "needs",
         [
             lambda x: float(np.asarray(x).sum()) > 0,
-            lambda x: bool((x.sum() > 0)),
+            lambda x: bool(x.sum() > 0),
             lambda x: int(x.sum() > 0) == 1,
         ],
     )

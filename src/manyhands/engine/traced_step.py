@@ -66,7 +66,7 @@ def _trace_once(call: Any, arrays: list[Any], known: list[Any]) -> TracedStep | 
         nonlocal scope
         values = {id(v): value for v, value in zip(known, state, strict=True)}
         scope = StepScope(values)
-        with scope:
+        with scope, jax.ensure_compile_time_eval():  # what is known is a value, not a tracer
             given = call(arrays)
             given = jax.tree.map(_as_value, given)
         leaves, structure = jax.tree.flatten(given)

@@ -77,6 +77,10 @@ class EventWriter:
         with self._lock:
             self._file.close()
 
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
     def _value(self, tag: str, step: int, plugin: str, kind: int, tensor: bytes) -> None:
         metadata = _bytes(1, _bytes(1, plugin.encode())) + _varint_field(4, kind)
         value = _bytes(1, tag.encode()) + _bytes(8, tensor) + _bytes(9, metadata)

@@ -93,7 +93,7 @@ def vectorized_map(fn: Any, elems: Any, **_: Any) -> Any:
 
 def print_(
     *inputs: Any,
-    output_stream: Any = sys.stderr,
+    output_stream: Any = None,
     summarize: Any = 3,
     sep: str = " ",
     end: str = "\n",
@@ -101,7 +101,6 @@ def print_(
 ) -> None:
     """Print values, also from inside a step that is compiled: when it runs, not when traced."""
     del name, summarize
-    stream = _stream(output_stream)
     values = [part.value if isinstance(part, keras.Variable) else part for part in inputs]
 
     def show(*given: Any) -> None:
@@ -109,7 +108,7 @@ def print_(
         words = [
             _word(next(shown)) if held else _word(v) for held, v in zip(traced, values, strict=True)
         ]
-        builtins.print(*words, sep=sep, end=end, file=stream)
+        builtins.print(*words, sep=sep, end=end, file=_stream(output_stream))
 
     traced = [is_tracer(value) for value in values]
     if any(traced) or current_step() is not None:

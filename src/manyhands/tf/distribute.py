@@ -45,7 +45,7 @@ def _rehearsed(devices: Any) -> Any:
             name = parse(one) if isinstance(one, str) else None
         except DeviceError:
             name = None
-        is_gpu = name is not None and name.kind == "GPU"
+        is_gpu = name is not None and name.kind == "gpu"
         replaced.append(f"CPU:{name.index}" if name is not None and is_gpu else one)
     if replaced != named:
         warnings.warn(

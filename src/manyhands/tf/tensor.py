@@ -34,7 +34,7 @@ def install() -> None:
         kind.eval = _numpy
         kind.get_shape = lambda self: self.shape
         kind.set_shape = lambda *_: None
-        kind.ref = kind.experimental_ref = _Reference
+        kind.ref = kind.experimental_ref = _reference
 
 
 def _numpy(self: Any) -> Any:
@@ -77,6 +77,10 @@ class _Reference:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Reference) and self._tensor is other._tensor
+
+
+def _reference(self: Any) -> _Reference:
+    return _Reference(self)
 
 
 def tensor(value: Any, dtype: Any = None) -> Any:

@@ -101,14 +101,14 @@ class Variable(keras.Variable):
     ) -> Any:
         """Add to the value."""
         del use_locking, name, read_value
-        return self.assign(self.value + delta)
+        return self.assign(self.value + tensor(delta, self.dtype))
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True
     ) -> Any:
         """Subtract from the value."""
         del use_locking, name, read_value
-        return self.assign(self.value - delta)
+        return self.assign(self.value - tensor(delta, self.dtype))
 
     @property
     def initial_value(self) -> Any:

@@ -1,0 +1,269 @@
+"""manyhands.tf: the names that are there, and what is said of those that are not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import manyhands.tf as tf
+from manyhands.tf.names_used import names_used, status_of
+from tests.programs import run
+
+EXPECTED = """
+distribute.MirroredStrategy distribute.OneDeviceStrategy distribute.Strategy
+distribute.ReduceOp distribute.get_strategy distribute.has_strategy
+distribute.in_cross_replica_context distribute.get_replica_context distribute.InputContext
+distribute.InputOptions distribute.NcclAllReduce distribute.HierarchicalCopyAllReduce
+keras.layers.Dense keras.Model keras.optimizers.Adam keras.losses.Reduction data.Dataset
+data.TFRecordDataset data.TextLineDataset data.AUTOTUNE data.experimental.AUTOTUNE data.Options
+data.experimental.AutoShardPolicy train.Checkpoint train.CheckpointManager
+train.latest_checkpoint train.Example function GradientTape Variable Module device
+config.list_physical_devices config.list_logical_devices config.set_visible_devices
+config.get_visible_devices config.experimental.set_memory_growth
+config.experimental.get_memory_info config.experimental.set_virtual_device_configuration
+config.experimental.VirtualDeviceConfiguration config.set_logical_device_configuration
+config.LogicalDeviceConfiguration nn.compute_average_loss nn.scale_regularization_loss
+nn.softmax nn.relu nn.sparse_softmax_cross_entropy_with_logits math.reduce_mean math.top_k
+random.set_seed random.normal random.uniform random.Generator image.resize
+image.random_flip_left_right linalg.matmul linalg.inv constant cast reshape concat one_hot
+reduce_sum reduce_mean argmax where gather shape zeros ones range stack split transpose float32
+int64 string bool print summary.create_file_writer summary.scalar summary.histogram
+summary.image io.gfile.GFile io.gfile.makedirs io.parse_single_example io.FixedLenFeature
+errors.InvalidArgumentError errors.OutOfRangeError errors.NotFoundError
+errors.ResourceExhaustedError TensorSpec TensorShape Tensor clip_by_global_norm custom_gradient
+stop_gradient cond while_loop map_fn py_function numpy_function nest.flatten
+debugging.assert_equal VariableAggregation.SUM VariableSynchronization.ON_READ
+UnconnectedGradients.ZERO autograph.experimental.do_not_convert test.is_gpu_available
+version.VERSION compat.v2 compat.v1 initializers.GlorotUniform
+""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_name_is_there(name):
+    found = tf
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert found is not None
+    assert status_of(f"tf.{name}")[0] in ("supported", "translated")
+
+
+def test_the_version_is_tensorflows():
+    assert tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("Session", "run the function directly"),
+        ("lookup", "StringLookup"),
+        ("RaggedTensor", "padded tensors"),
+        ("saved_model", "model.save"),
+        ("einsum_nope", "docs/migration.md"),
+    ],
+)
+def test_a_missing_name_says_what_to_use(name, instead):
+    with pytest.raises(AttributeError, match=f"tf.{name} is not in manyhands.tf"):
+        getattr(tf, name)
+    with pytest.raises(AttributeError, match=instead):
+        getattr(tf, name)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.distribute.MultiWorkerMirroredStrategy(),
+        lambda: tf.distribute.experimental.CentralStorageStrategy(),
+        lambda: tf.distribute.experimental.ParameterServerStrategy(None),
+        lambda: tf.distribute.cluster_resolver.TFConfigClusterResolver(),
+    ],
+)
+def test_strategies_that_do_not_exist_yet_say_so(make):
+    with pytest.raises(tf.errors.OpError.__mro__[1], match="is not there yet"):
+        make()
+
+
+PROGRAM = """
+import tensorflow as tf
+from tensorflow.keras import layers
+import tensorflow.keras.backend as K
+from tensorflow import data as d
+
+model = layers.Dense(3)
+x = tf.nn.relu(tf.zeros([2]))
+t = tf.lookup.StaticHashTable
+s = tf.distribute.MultiWorkerMirroredStrategy()
+y = tf.py_function(print, [], [])
+z = other.tf.nothing
+"""
+
+
+def test_check_finds_names_by_line():
+    found = {(use.line, use.name): use.status for use in names_used(PROGRAM)}
+    assert found[(7, "tf.keras.layers.Dense")] == "supported"
+    assert found[(8, "tf.nn.relu")] == "supported"
+    assert found[(9, "tf.lookup.StaticHashTable")] == "missing"
+    assert found[(10, "tf.distribute.MultiWorkerMirroredStrategy")] == "missing"
+    assert found[(11, "tf.py_function")] == "translated"
+    assert not [name for _, name in found if "nothing" in name]
+
+
+def manyhands(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "manyhands.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_check_from_the_command_line(tmp_path):
+    good, bad, worse = tmp_path / "good.py", tmp_path / "bad.py", tmp_path / "worse.py"
+    good.write_text("import tensorflow as tf\nprint(tf.zeros([1]))\nraise SystemExit(9)\n")
+    bad.write_text(PROGRAM)
+    worse.write_text("def (")
+    assert manyhands("check", str(good)).returncode == 0
+    done = manyhands("check", "--json", str(bad))
+    assert done.returncode == 1
+    found = json.loads(done.stdout)[str(bad)]
+    assert {"line": 9, "name": "tf.lookup.StaticHashTable", "status": "missing"}.items() <= next(
+        use for use in found if use["line"] == 9
+    ).items()
+    done = manyhands("check", str(worse))
+    assert done.returncode == 1
+    assert "line 1" in done.stderr
+    assert "cannot be read" in manyhands("check", str(tmp_path / "none.py")).stderr
+
+
+SCRIPT = """
+import sys
+import tensorflow as tf
+import tensorflow.keras.layers as layers
+from tensorflow.keras import Model
+from tensorflow.keras.utils import to_categorical
+import tensorflow.compat.v2 as tf2
+print(sys.argv[1:], __name__, __file__.endswith("script.py"))
+print(len(tf.config.list_logical_devices("CPU")), tf2 is tf, layers.Dense is tf.keras.layers.Dense)
+try:
+    import tensorflow.lookup
+except ModuleNotFoundError as error:
+    print("StringLookup" in str(error))
+if "--fail" in sys.argv:
+    raise tf.errors.InvalidArgumentError("as asked")
+"""
+
+
+def test_run_is_like_python(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = manyhands("run", "--devices", "3", str(script), "--epochs", "2", "--devices", "9")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "['--epochs', '2', '--devices', '9'] __main__ True",
+        "3 True True",
+        "True",
+    ]
+    done = manyhands("run", str(script), "--fail")
+    assert done.returncode == 1
+    assert "script.py" in done.stderr
+    assert "as asked" in done.stderr
+    assert "There is no such program" in manyhands("run", str(tmp_path / "none.py")).stderr
+
+
+def test_gpus_are_rehearsed_on_virtual_devices():
+    done = run(
+        """
+        import warnings
+        warnings.simplefilter("ignore")
+        import manyhands.tf as tf
+        strategy = tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"])
+        print(strategy)
+        """,
+        MANYHANDS_DEVICES="4",
+        JAX_PLATFORMS="cpu",
+    )
+    assert "CPU:0, CPU:1" in done.stdout, done.stderr
+
+
+def test_settings_after_the_start_raise_what_programs_catch():
+    done = run(
+        """
+        import manyhands.tf as tf
+        tf.zeros([1])
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        try:
+            tf.config.set_logical_device_configuration(
+                cpu, [tf.config.LogicalDeviceConfiguration()] * 3
+            )
+        except RuntimeError as error:
+            print("RuntimeError", "cannot be modified after being initialized" in str(error))
+        try:
+            tf.config.experimental.set_memory_growth(cpu, True)
+        except ValueError as error:
+            print("ValueError", error)
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+    assert done.stdout.splitlines() == [
+        "RuntimeError True",
+        "ValueError Cannot set memory growth on non-GPU and non-Pluggable devices",
+    ], done.stderr
+
+
+def test_memory_settings_reach_jax():
+    done = run(
+        """
+        import os
+        import manyhands as mh
+        mh.config.set_memory_growth(True)
+        mh.config.set_memory_fraction(0.25)
+        print(os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"], os.environ["XLA_CLIENT_MEM_FRACTION"])
+        import jax
+        jax.devices()
+        try:
+            mh.config.set_memory_growth(False)
+        except RuntimeError as error:
+            print("before JAX starts" in str(error))
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+    assert done.stdout.splitlines() == ["false 0.250000", "True"], done.stderr
+
+
+def test_virtual_devices_in_tensorflows_words():
+    done = run(
+        """
+        import manyhands.tf as tf
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.experimental.set_virtual_device_configuration(
+            cpu, [tf.config.experimental.VirtualDeviceConfiguration()] * 3
+        )
+        print(len(tf.config.list_logical_devices("CPU")))
+        print(tf.distribute.MirroredStrategy().num_replicas_in_sync)
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+    assert done.stdout.split() == ["3", "3"], done.stderr
+
+
+def test_tensors_behave():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    assert x.shape.as_list() == [2, 2]
+    assert x.shape == (2, 2)
+    assert x.shape.rank == 2
+    assert isinstance(x, tf.Tensor)
+    assert x.numpy().tolist() == [[1, 2], [3, 4]]
+    assert isinstance(x[0, 0].numpy(), np.float32)
+    assert x.dtype == tf.float32
+    assert tf.as_dtype(x.dtype).is_floating
+    assert str(x.get_shape()) == "(2, 2)"
+    assert {x.ref(): 1}[x.ref()] == 1
+    assert f"{x[0, 1]:.1f}" == "2.0"
+    variable = tf.Variable(lambda: tf.ones([2]), name="a/b", dtype=tf.float32)
+    assert variable.assign_add([1.0, 1.0]).numpy().tolist() == [2, 2]
+    with pytest.raises(ValueError, match="initial_value"):
+        tf.Variable()
