@@ -14,7 +14,7 @@ NUM_ROWS = 23
 
 def double(*parts):
     """Traceable, exact."""
-    return tuple(part * 2 for part in parts) if len(parts) > 1 else parts[0] * 2
+    return tuple(part * 2 for part in parts)
 
 
 def noisy(*parts):

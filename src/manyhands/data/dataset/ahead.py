@@ -16,6 +16,7 @@ from typing import Any
 from manyhands.data.dataset.draws import Run
 from manyhands.data.dataset.stage import IndexPlan, Rows, Stage
 
+_PATIENCE_S = 5.0
 DEPTH = 4
 """Elements read ahead where the user leaves the number to us."""
 
@@ -77,7 +78,7 @@ class AheadRows(Rows):
         self._thread = threading.Thread(
             target=_read, args=args, name="manyhands-prefetch", daemon=True
         )
-        self._forget = weakref.finalize(self, self._shared.stop)
+        self._forget = weakref.finalize(self, _end, self._shared, self._thread)
         self._thread.start()
 
     def skip(self, count: int) -> int:
@@ -85,11 +86,9 @@ class AheadRows(Rows):
         return super().skip(count) if self._thread is not None else self._source.skip(count)
 
     def close(self) -> None:
-        """End the thread and wait for the element it is at."""
-        self._shared.stop()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-        self._source.close()
+        """End the thread; a source that never answers is left to it."""
+        if self._thread is None or _end(self._shared, self._thread):
+            self._source.close()
 
 
 class _Shared:
@@ -129,6 +128,14 @@ class _Shared:
             self._stopped = True
             self._ready.clear()
             self._changed.notify_all()
+
+
+def _end(shared: _Shared, thread: threading.Thread) -> bool:
+    """Stop a reader and wait for the element it is at; also done when the program ends."""
+    shared.stop()
+    if thread is not threading.current_thread():
+        thread.join(_PATIENCE_S)
+    return not thread.is_alive()
 
 
 def _read(source: Rows, shared: _Shared) -> None:
