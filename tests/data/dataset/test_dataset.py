@@ -78,6 +78,16 @@ def test_seeds_repeat_and_iterations_differ():
     assert numbers(derived.batch(100)) != numbers(derived.batch(100))
 
 
+def test_a_shuffle_in_two_places_draws_for_each():
+    def made():
+        shuffled = Dataset.range(30).shuffle(30, seed=7)
+        return Dataset.zip((shuffled, Dataset.zip((shuffled.repeat(2),))))
+
+    pairs = [(int(a), int(b[0])) for a, b in made()]
+    assert pairs == [(int(a), int(b[0])) for a, b in made()._by_rows()]
+    assert [a for a, _ in pairs] != [b for _, b in pairs]
+
+
 def test_an_unseeded_shuffle_follows_keras():
     import keras
 

@@ -36,6 +36,7 @@ def assert_same(found, wanted):
 @given(recipes())
 @example(("slices", (("shuffle", 3, 0), ("cache",), ("map", "double", None))))
 @example(("pair", (("filter", False), ("cache",), ("shuffle", 9, 1), ("batch", 4, False))))
+@example(("slices", (("shuffle", 3, 0), *(("concatenate",), ("map", "double", None)) * 2)))
 @example(("generator", (("map", "noisy", None), ("shuffle", 9, 1), ("batch", 4, True))))
 def test_the_chosen_way_gives_what_rows_give(recipe):
     chosen, plain = build(recipe), build(recipe)

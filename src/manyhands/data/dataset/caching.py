@@ -49,7 +49,7 @@ class Cache(Stage):
 
     def pin(self, begun: dict[Draws, tuple[int, int]]) -> None:
         """Fix which iteration of the stages below is kept; forget another one."""
-        mine = {draws: begun[draws] for draws in self.parent.all_draws()}
+        mine = {draws: begun[draws] for draws in self.parent.places()}
         if self.pins is not None and mine != self.pins:
             self.kept = self._table = None
         self.pins = mine

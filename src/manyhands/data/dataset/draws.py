@@ -8,8 +8,7 @@ is drawn depends on nothing that threads or reading ahead could change.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,43 +35,63 @@ class Draws:
         return self.seed
 
 
+Path = tuple[int, ...]
+"""Where in a tree of stages: which way was taken at each fork (zip, concatenate)."""
+Places = dict[Draws, list[Path]]
+"""Every place where a stage that draws stands; several where datasets share it."""
+
+
 @dataclass
 class Run:
     """One iteration over a dataset: which epochs its stages are at."""
 
     begun: dict[Draws, tuple[int, int]]
     """Seed and iteration number of each stage that draws."""
+    places: Places
     only_rows: bool = False
     stem: tuple[int, ...] = ()
     """For datasets made on the way (`flat_map`): where they were made."""
-    _passes: dict[Draws, int] = field(default_factory=dict)
+    path: Path = ()
+    _passes: dict[tuple[Draws, Path], int] = field(default_factory=dict)
 
     def draw(self, draws: Draws) -> tuple[int, int]:
-        """Seed and epoch of this stage's next pass."""
-        if draws not in self.begun:
-            known = draws.seed if draws.seed is not None else mixed(*self.stem, len(self.begun))
-            self.begun[draws] = (known, 0)
-        seed, iteration = self.begun[draws]
-        number = self._passes.get(draws, 0)
-        self._passes[draws] = number + 1
+        """Seed and epoch of this stage's next pass.
+
+        A stage that stands in several places counts passes in each by itself, so that it does not
+        matter which of them is read first.
+        """
+        seed, iteration = self.begun.get(draws) or (self._inner_seed(draws), 0)
+        number = self._passes.get((draws, self.path), 0)
+        self._passes[draws, self.path] = number + 1
+        paths = self.places[draws]
+        number = number * len(paths) + paths.index(self.path)
         return seed, (iteration << _PASS_BITS | number) if draws.again else 0
+
+    def _inner_seed(self, draws: Draws) -> int:
+        if draws.seed is not None:
+            return draws.seed
+        return mixed(*self.stem, list(self.places).index(draws))
+
+    def branch(self, way: int) -> Run:
+        """Give the same iteration, one way at a fork."""
+        return replace(self, path=(*self.path, way))
 
     def afresh(self) -> Run:
         """Give the same iteration from its beginning: what a cache reads, however often."""
-        return Run(self.begun, self.only_rows, self.stem)
+        return replace(self, _passes={})
 
-    def inner(self, *stem: int) -> Run:
+    def inner(self, places: Places, *stem: int) -> Run:
         """Give the run of a dataset made at this place."""
-        return Run({}, self.only_rows, (*self.stem, *stem))
+        return Run({}, places, self.only_rows, (*self.stem, *stem))
 
 
-def begin(all_draws: Iterable[Draws], *, only_rows: bool = False, counted: bool = True) -> Run:
+def begin(places: Places, *, only_rows: bool = False, counted: bool = True) -> Run:
     """Start an iteration; `counted=False` looks without using an iteration up."""
     begun = {}
-    for draws in dict.fromkeys(all_draws):
+    for draws in places:
         begun[draws] = (draws.settle(), draws.iteration)
         draws.iteration += counted
-    return Run(begun, only_rows)
+    return Run(begun, places, only_rows)
 
 
 def mixed(*numbers: int) -> int:

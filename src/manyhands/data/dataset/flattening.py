@@ -126,8 +126,9 @@ class InterleavedRows(Over):
             return None
         place = Place(self._seed, self._epoch, self._at)
         self._at += 1
-        run = self._run.inner(self._seed, self._epoch, place.position)
-        rows = self._stage.inner(element, place).rows(run)
+        stage = self._stage.inner(element, place)
+        run = self._run.inner(stage.places(), self._seed, self._epoch, place.position)
+        rows = stage.rows(run)
         return AheadRows(rows, DEPTH) if self._stage.num_threads and not run.only_rows else rows
 
     def close(self) -> None:

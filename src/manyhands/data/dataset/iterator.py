@@ -59,7 +59,7 @@ class DatasetIterator:
         return {
             "version": _VERSION,
             "stages": [stage.title for stage in self._stage.walk()],
-            "draws": [list(self._run.begun[draws]) for draws in self._stage.all_draws()],
+            "draws": [list(begun) for begun in self._run.begun.values()],
             "position": self._position,
         }
 
@@ -70,16 +70,16 @@ class DatasetIterator:
         """
         self._check(state)
         self.close()
-        all_draws = self._stage.all_draws()
+        places = self._stage.places()
         begun = {
             draws: (int(seed), int(iteration))
-            for draws, (seed, iteration) in zip(all_draws, state["draws"], strict=True)
+            for draws, (seed, iteration) in zip(places, state["draws"], strict=True)
         }
         for draws, (seed, iteration) in begun.items():
             draws.seed, draws.iteration = seed, iteration + 1
         for stage in self._stage.walk():
             stage.pin(begun)
-        self._run = Run(begun, self._run.only_rows)
+        self._run = Run(begun, places, self._run.only_rows)
         self._rows = self._stage.rows(self._run)
         self._position = self._rows.skip(state["position"])
         if self._position < state["position"]:

@@ -127,6 +127,8 @@ class Zip(Stage):
 
     nested: tuple[Stage, ...] | dict[str, Stage]
 
+    forks = True
+
     def __post_init__(self) -> None:
         self.parents = tuple(self.nested.values() if isinstance(self.nested, dict) else self.nested)
 
@@ -166,13 +168,14 @@ class Zip(Stage):
 
         return IndexPlan(
             width=edges[-1],
-            open=lambda run: Zipped([plan.open(run) for plan in whole]),
+            open=lambda run: Zipped([plan.open(run.branch(way)) for way, plan in enumerate(whole)]),
             gather=gather,
             is_traced=any(plan.is_traced for plan in whole),
         )
 
     def _rows(self, run: Run) -> Rows:
-        return moving.ZippedRows([parent.rows(run) for parent in self.parents], self._join)
+        passes = [parent.rows(run.branch(way)) for way, parent in enumerate(self.parents)]
+        return moving.ZippedRows(passes, self._join)
 
 
 @dataclass(eq=False)
@@ -215,6 +218,8 @@ class Concatenate(Stage):
     first: Stage
     second: Stage
 
+    forks = True
+
     def __post_init__(self) -> None:
         self.parents = (self.first, self.second)
 
@@ -234,8 +239,13 @@ class Concatenate(Stage):
         return loosest(self.first.spec, self.second.spec)
 
     def _rows(self, run: Run) -> Rows:
-        ordered = iter(self.parents)
-        return moving.RepeatedRows(lambda: next(ordered).rows(run), 2, even_if_empty=True)
+        ways = enumerate(self.parents)
+
+        def following() -> Rows:
+            way, parent = next(ways)
+            return parent.rows(run.branch(way))
+
+        return moving.RepeatedRows(following, 2, even_if_empty=True)
 
 
 def _reordered(plan: IndexPlan, opened: Any) -> IndexPlan:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.data.dataset.draws import Draws, Run, begin
+from manyhands.data.dataset.draws import Draws, Places, Run, begin
 from manyhands.data.dataset.orders import Order
 from manyhands.data.dataset.spec import spec_of
 from manyhands.data.dataset.structure import map_leaves
@@ -77,6 +77,8 @@ class Stage:
 
     parents: tuple[Stage, ...] = ()
     draws: Draws | None = None
+    forks: bool = False
+    """Whether it reads several datasets, each by its own branch of the run."""
     pins: dict[Draws, tuple[int, int]] | None = None
     """Which iteration of the stages below it keeps, if it keeps any."""
 
@@ -141,9 +143,16 @@ class Stage:
             yield from parent.walk()
         yield self
 
-    def all_draws(self) -> list[Draws]:
-        """Every stage's draws, sources first."""
-        return [stage.draws for stage in self.walk() if stage.draws is not None]
+    def places(self) -> Places:
+        """Every place where a stage draws, sources first."""
+        found: Places = {}
+        for way, parent in enumerate(self.parents):
+            for draws, paths in parent.places().items():
+                here = [(way, *path) if self.forks else path for path in paths]
+                found.setdefault(draws, []).extend(here)
+        if self.draws is not None:
+            found[self.draws] = [()]
+        return found
 
     def peek(self, count: int = 1) -> list[Any]:
         """Look at the first elements without using an iteration up."""
@@ -164,7 +173,7 @@ def start(stage: Stage, *, only_rows: bool = False, counted: bool = True) -> Run
 
     With `counted=False` to look only: the next iteration draws what this one did.
     """
-    run = begin(stage.all_draws(), only_rows=only_rows, counted=counted)
+    run = begin(stage.places(), only_rows=only_rows, counted=counted)
     for part in stage.walk():
         run.begun.update(part.pins or {})
     for part in stage.walk():
