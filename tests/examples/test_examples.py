@@ -41,38 +41,33 @@ def under_tensorflows_name(name, devices, *arguments):
     return losses(printed([*options, EXAMPLES / "tensorflow" / name, *arguments]))
 
 
+def in_its_own_spelling(name, devices, *arguments):
+    command = [EXAMPLES / "native" / name, *arguments]
+    return losses(printed(command, MANYHANDS_DEVICES=str(devices)))
+
+
+SPELLINGS = {"tensorflow": under_tensorflows_name, "native": in_its_own_spelling}
+SAME_PROGRAM = ("fit.py", "manual_shards.py", "checkpoint_resume.py")
+
+
 @pytest.mark.parametrize("name", TENSORFLOW)
-def test_tensorflow_spelling(name):
+def test_the_same_losses_on_any_number_of_devices(name):
     one = under_tensorflows_name(name, 1)
     for devices in (4, 8):
         many = under_tensorflows_name(name, devices)
         np.testing.assert_allclose(many, one, rtol=2e-4, err_msg=f"{devices} devices")
+    if name in NATIVE:
+        alone, together = (in_its_own_spelling(name, devices) for devices in (1, 4))
+        np.testing.assert_allclose(together, alone, rtol=2e-4)
+        if name in SAME_PROGRAM:
+            np.testing.assert_allclose(alone, one, rtol=2e-4)
 
 
-@pytest.mark.parametrize("name", NATIVE)
-def test_native_spelling(name):
-    one, four = (
-        losses(printed([EXAMPLES / "native" / name], MANYHANDS_DEVICES=str(devices)))
-        for devices in (1, 4)
-    )
-    np.testing.assert_allclose(four, one, rtol=2e-4)
-
-
-@pytest.mark.parametrize("spelling", ["tensorflow", "native"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_stopped_loop_goes_on_where_it_was(tmp_path, spelling):
-    def run(folder, epochs, devices):
-        script = EXAMPLES / spelling / "checkpoint_resume.py"
-        if spelling == "tensorflow":
-            return under_tensorflows_name(script.name, devices, folder, epochs)
-        return losses(printed([script, folder, epochs], MANYHANDS_DEVICES=str(devices)))
-
-    whole = run(tmp_path / "whole", 5, 4)
-    parts = run(tmp_path / "parts", 3, 4) + run(tmp_path / "parts", 5, 2)
-    np.testing.assert_allclose(parts, whole, rtol=1e-4)
-
-
-def test_both_spellings_give_the_same_where_they_are_the_same_program():
-    for name in ("fit.py", "manual_shards.py", "checkpoint_resume.py"):
-        one = under_tensorflows_name(name, 2)
-        other = losses(printed([EXAMPLES / "native" / name], MANYHANDS_DEVICES="2"))
-        np.testing.assert_allclose(one, other, rtol=1e-4)
+    run = SPELLINGS[spelling]
+    first = run("checkpoint_resume.py", 4, tmp_path, 3)
+    rest = run("checkpoint_resume.py", 2, tmp_path, 6)
+    assert (len(first), len(rest)) == (3, 3)
+    whole = run("checkpoint_resume.py", 1)
+    np.testing.assert_allclose(first + rest, whole, rtol=2e-4)

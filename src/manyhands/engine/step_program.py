@@ -14,9 +14,10 @@ import jax
 import numpy as np
 
 from manyhands.engine.batch import pad_rows
+from manyhands.engine.jax_inside import is_tracer
 from manyhands.engine.keras_inside.variables import set_value, value_of
 from manyhands.engine.placement import Placement
-from manyhands.engine.placing import put_whole, unshared
+from manyhands.engine.placing import is_at, put_whole, unshared
 from manyhands.engine.tape import note_read, recording
 from manyhands.engine.traced_step import TracedStep
 
@@ -84,6 +85,8 @@ class Rows:
 def place_rows(part: Any, placement: Placement) -> Rows:
     """Split one array's rows over the devices."""
     num_rows = part.shape[0]
+    if is_at(part, placement.rows):
+        return Rows(part, num_rows)
     padded = pad_rows(part, placement.padded(num_rows))
     return Rows(jax.device_put(padded, placement.rows), num_rows)
 
@@ -99,7 +102,7 @@ class StepProgram:
         self._num_rows = tuple(num_rows)
         split = placement is not None and placement.num_replicas > 1
         self._split = split
-        given = (None, placement.whole) if placement is not None and split else None
+        given = (None, placement.whole) if placement is not None else None
         self._compiled = jax.jit(self._run, donate_argnums=0, out_shardings=given)
         self._recorded = jax.jit(self._run, out_shardings=given)
         """For a tape around the call: it may want to go back through what it was given."""
@@ -123,9 +126,22 @@ class StepProgram:
                 note_read(variable, value)
         compiled = self._recorded if recording() else self._compiled
         result, state = compiled(state, read, arrays)
+        if self._starves(state, arrays):
+            jax.block_until_ready((result, state))
         for variable, value in zip(traced.written, state, strict=True):
             set_value(variable, value)
         return result
+
+    def _starves(self, state: list[Any], arrays: list[Any]) -> bool:
+        """Whether the next launch must wait for this one.
+
+        XLA's CPU collectives can starve each other of threads when several programs wait.
+        """
+        part = next((p for p in [*arrays, *state] if isinstance(p, jax.Array)), None)
+        if part is None or is_tracer(part):
+            return False
+        devices = part.sharding.device_set
+        return len(devices) > 1 and next(iter(devices)).platform == "cpu"
 
     def text(self, arrays: list[Any]) -> str:
         """Give the compiled program as XLA prints it."""
