@@ -7,14 +7,24 @@ import manyhands as mh
 
 def test_public_names():
     assert set(mh.__all__) == {
+        "GradientTape",
+        "InputContext",
         "MirroredStrategy",
         "OneDeviceStrategy",
+        "ReduceOp",
         "Strategy",
         "__version__",
+        "checkpoint",
         "config",
+        "data",
         "devices",
         "errors",
+        "get_replica_context",
+        "get_strategy",
+        "has_strategy",
+        "in_cross_replica_context",
         "telemetry",
+        "tf",
     }
     for name in mh.__all__:
         assert getattr(mh, name) is not None

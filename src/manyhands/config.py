@@ -194,9 +194,8 @@ def set_memory_fraction(fraction: float) -> None:
             )
         )
     _before_start("A memory limit")
-    os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = os.environ["XLA_CLIENT_MEM_FRACTION"] = (
-        f"{fraction:.6f}"
-    )
+    os.environ.pop("XLA_PYTHON_CLIENT_MEM_FRACTION", None)  # JAX refuses the old name beside it
+    os.environ["XLA_CLIENT_MEM_FRACTION"] = f"{fraction:.6f}"
 
 
 def _before_start(what: str) -> None:

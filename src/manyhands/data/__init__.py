@@ -14,25 +14,69 @@ from manyhands.data.order import RowOrder
 from manyhands.data.stream_feed import StreamFeed, StreamFeeder
 
 if TYPE_CHECKING:
-    from manyhands.data.dataset import Dataset, DatasetIterator, RowPlan, TensorSpec, row_key
+    from manyhands.data.dataset import (
+        AUTOTUNE,
+        AutoShardPolicy,
+        Dataset,
+        DatasetIterator,
+        FixedLenFeature,
+        Options,
+        RowPlan,
+        TensorSpec,
+        TextLineDataset,
+        TFRecordDataset,
+        TFRecordWriter,
+        VarLenFeature,
+        parse_example,
+        parse_single_example,
+        row_key,
+    )
 
 __all__ = [
+    "AUTOTUNE",
     "ArrayFeed",
     "ArrayFeeder",
+    "AutoShardPolicy",
     "Dataset",
     "DatasetIterator",
     "FeedCounts",
     "FeedPolicy",
+    "FixedLenFeature",
+    "Options",
     "Placer",
     "RowOrder",
     "RowPlan",
     "StreamFeed",
     "StreamFeeder",
+    "TFRecordDataset",
+    "TFRecordWriter",
     "TensorSpec",
+    "TextLineDataset",
+    "VarLenFeature",
+    "parse_example",
+    "parse_single_example",
     "row_key",
 ]
 
-_OF_DATASET = ("Dataset", "DatasetIterator", "RowPlan", "TensorSpec", "row_key")
+_OF_DATASET = frozenset(
+    {
+        "AUTOTUNE",
+        "AutoShardPolicy",
+        "Dataset",
+        "DatasetIterator",
+        "FixedLenFeature",
+        "Options",
+        "RowPlan",
+        "TFRecordDataset",
+        "TFRecordWriter",
+        "TensorSpec",
+        "TextLineDataset",
+        "VarLenFeature",
+        "parse_example",
+        "parse_single_example",
+        "row_key",
+    }
+)
 
 
 def __getattr__(name: str) -> object:

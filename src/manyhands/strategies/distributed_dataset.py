@@ -87,7 +87,7 @@ class DistributedDataset:
 class DistributedIterator:
     """One pass over batches, a few of them placed ahead."""
 
-    def __init__(self, batches: Iterator[Any], placement: Placement, source: Any) -> None:
+    def __init__(self, batches: Any, placement: Placement, source: Any) -> None:
         self._batches = batches
         self._placement = placement
         self._source = source

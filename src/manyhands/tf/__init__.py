@@ -104,7 +104,7 @@ _ELSEWHERE = {
     "get_static_value": ("manyhands.tf.places", "get_static_value"),
     "load_library": ("manyhands.tf.places", "load_library"),
 }
-__all__ = sorted({*_NAMESPACES, *_HOMES, *_ELSEWHERE, "__version__"})
+_ALL = sorted({*_NAMESPACES, *_HOMES, *_ELSEWHERE, "__version__"})
 
 
 def __getattr__(name: str) -> Any:
@@ -125,7 +125,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return _ALL
 
 
 def _start() -> None:

@@ -33,6 +33,10 @@ class _Tensors:
             return text(leaf) if leaf.dtype.kind in "OSU" else jnp.asarray(leaf)
         return leaf
 
+    def cardinality(self) -> Any:
+        """How many elements there are; negative where there is no number."""
+        return jnp.asarray(super().cardinality())  # pyright: ignore[reportAttributeAccessIssue]
+
     def __iter__(self) -> Any:
         refuse_in_trace()
         return super().__iter__()  # pyright: ignore[reportAttributeAccessIssue]
