@@ -2,9 +2,10 @@
 
 from manyhands.engine.batch import Batch, Picks, RowLayout, Stack, layout_of, spec_of
 from manyhands.engine.eager import EagerProgram
-from manyhands.engine.lift import Role, lift
+from manyhands.engine.lift import lift
 from manyhands.engine.placement import Placement
 from manyhands.engine.program import Memory, Program, Step
+from manyhands.engine.roles import Role
 from manyhands.engine.spmd import SpmdProgram
 
 __all__ = [

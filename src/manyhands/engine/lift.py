@@ -6,40 +6,74 @@ The step is Keras' own `train_step`, `test_step` or `predict_step`, which users 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import inspect
+from typing import Any
 
 from manyhands.engine.batch import Arrays
+from manyhands.engine.keras_inside.state import variables_of
 from manyhands.engine.program import State, Step
-
-Role = Literal["train", "test", "predict"]
-
-STATE_PARTS: dict[Role, tuple[str, ...]] = {
-    "train": (
-        "trainable_variables",
-        "non_trainable_variables",
-        "optimizer_variables",
-        "metrics_variables",
-    ),
-    "test": ("trainable_variables", "non_trainable_variables", "metrics_variables"),
-    "predict": ("trainable_variables", "non_trainable_variables"),
-}
-"""The lists of arrays that make up a step's state, in Keras' order."""
+from manyhands.engine.roles import STATE_PARTS, Role
+from manyhands.engine.step_scope import StepScope
+from manyhands.errors import StepError, explain
 
 
 def lift(model: Any, role: Role) -> Step:
     """Give the model's step for this role as a pure function."""
 
     def train(state: State, batch: Arrays):
+        if takes_only_data(model, "train"):
+            return _stateful(model, "train", state, batch)
         return _tidy(*model.train_step(state, batch))
 
     def test(state: State, batch: Arrays):
+        if takes_only_data(model, "test"):
+            return _stateful(model, "test", state, batch)
         return _tidy(*model.test_step(state, batch))
 
     def predict(state: State, batch: Arrays):
+        if takes_only_data(model, "predict"):
+            return _stateful(model, "predict", state, batch)
         outputs, non_trainable = model.predict_step(state, batch)
         return _tidy(outputs, (state[0], non_trainable))
 
     return {"train": train, "test": test, "predict": predict}[role]
+
+
+def takes_only_data(model: Any, role: Role) -> bool:
+    """Whether a model's own step is written for TensorFlow: `train_step(self, data)`."""
+    try:
+        parameters = inspect.signature(getattr(model, f"{role}_step")).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in parameters if p.kind in kinds and p.default is p.empty]
+    return len(needed) == 1 and not any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+def _stateful(model: Any, role: Role, state: State, batch: Arrays) -> tuple[Any, State]:
+    """Run a step that changes the model's variables, as a function of their values."""
+    parts = [variables_of(model, part) for part in STATE_PARTS[role]]
+    scope = StepScope(
+        {
+            id(variable): value
+            for variables, values in zip(parts, state, strict=True)
+            for variable, value in zip(variables, values, strict=True)
+        }
+    )
+    with scope:
+        result = getattr(model, f"{role}_step")(batch)
+    known = {id(variable) for variables in parts for variable in variables}
+    lost = [variable for key, variable in scope.written.items() if key not in known]
+    if lost:
+        raise StepError(
+            explain(
+                f"{role}_step writes variables that the model does not know.",
+                got=", ".join(variable.path for variable in lost),
+                fix="make them attributes of the model, in its __init__ or build.",
+            )
+        )
+    new = ([scope.state_mapping[id(variable)] for variable in variables] for variables in parts)
+    return result, tuple(new)
 
 
 def _tidy(result: Any, state: Any) -> tuple[Any, State]:

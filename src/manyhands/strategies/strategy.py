@@ -17,6 +17,7 @@ import keras
 from manyhands.devices import DeviceLike, resolve
 from manyhands.devices.choose import JaxDevice, name_of
 from manyhands.engine import Placement, keras_inside
+from manyhands.engine.lift import takes_only_data
 from manyhands.errors import BackendError, ScopeError, explain
 from manyhands.strategies import custom_loops, reductions
 from manyhands.strategies.context import get_strategy, in_scope, sees_everything
@@ -41,8 +42,7 @@ class Strategy:
         self._placement = Placement(resolve(devices))
         self._driver = PlacementDriver(self._placement)
         self._runner = Runner(self)
-        keras_inside.install(on_new_model=_on_new_model, on_other_model=_on_other_model)
-        custom_loops.install()
+        install()
 
     @property
     def num_replicas_in_sync(self) -> int:
@@ -135,6 +135,12 @@ class Strategy:
         return f"{type(self).__name__}([{names}])"
 
 
+def install() -> None:
+    """Teach Keras about strategies and custom loops; a second time does nothing."""
+    keras_inside.install(on_new_model=_on_new_model, on_other_model=_on_other_model)
+    custom_loops.install()
+
+
 def _require_jax() -> None:
     if keras.backend.backend() != "jax":
         raise BackendError(
@@ -156,6 +162,10 @@ def _on_other_model(model: Any, called: str) -> None:
     """Say so when a model is trained in a scope that it does not belong to."""
     strategy = get_strategy()
     driver = keras_inside.driver_of(model)
+    if driver is None and strategy is None and _is_written_for_tensorflow(model):
+        chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+        Strategy([chosen or jax.local_devices()[0]]).adopt(model)
+        return
     if strategy is None or driver is strategy._driver:
         return
     if keras.distribution.distribution() is not None:
@@ -171,3 +181,8 @@ def _on_other_model(model: Any, called: str) -> None:
             "strategy.adopt(model) first.",
         )
     )
+
+
+def _is_written_for_tensorflow(model: Any) -> bool:
+    """Whether a model has steps that Keras on JAX would not know how to call."""
+    return any(takes_only_data(model, role) for role in ("train", "test", "predict"))

@@ -129,11 +129,11 @@ def __dir__() -> list[str]:
 
 
 def _start() -> None:
-    from manyhands.strategies import custom_loops
+    from manyhands.strategies import strategy
     from manyhands.tf import tensor
 
     tensor.install()
-    custom_loops.install()
+    strategy.install()
 
 
 _start()

@@ -32,7 +32,7 @@ from manyhands.engine.keras_inside.watchers import (
     watches_batches,
 )
 from manyhands.engine.keras_inside.wrapping import install
-from manyhands.engine.lift import STATE_PARTS
+from manyhands.engine.roles import STATE_PARTS
 
 __all__ = [
     "STATE_PARTS",

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from manyhands.engine.lift import Role
+from manyhands.engine.roles import Role
 
 _DRIVER = "_manyhands_driver"
 FUNCTIONS: dict[Role, str] = {

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from manyhands.engine.lift import STATE_PARTS, Role
 from manyhands.engine.program import State
+from manyhands.engine.roles import STATE_PARTS, Role
 
 
 def get_state(model: Any, role: Role) -> State:
     """Read the arrays of a model's variables for this role's step."""
-    return tuple([v.value for v in _variables(model, part)] for part in STATE_PARTS[role])
+    return tuple([v.value for v in variables_of(model, part)] for part in STATE_PARTS[role])
 
 
 class Part:
@@ -63,7 +63,7 @@ def release_state(model: Any) -> None:
     if not held or model._jax_state_synced:
         return
     for part, values in held.items():
-        for variable, value in zip(_variables(model, part), values, strict=True):
+        for variable, value in zip(variables_of(model, part), values, strict=True):
             if value.dtype == variable.dtype and value.shape == variable.shape:
                 variable._value = value
             else:
@@ -71,5 +71,6 @@ def release_state(model: Any) -> None:
     model._jax_state_synced = True
 
 
-def _variables(model: Any, part: str) -> list[Any]:
+def variables_of(model: Any, part: str) -> list[Any]:
+    """List the variables of one part of a model's state."""
     return model.optimizer.variables if part == "optimizer_variables" else getattr(model, part)

@@ -14,7 +14,7 @@ from keras.src.trainers.trainer import Trainer
 from keras.src.utils import is_default
 
 from manyhands.engine.keras_inside.arrays import rows_given
-from manyhands.engine.lift import Role
+from manyhands.engine.roles import Role
 
 _BATCH_HOOKS: dict[Role, tuple[str, ...]] = {
     "train": ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"),

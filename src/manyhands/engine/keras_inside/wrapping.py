@@ -21,7 +21,7 @@ from manyhands.engine.keras_inside import metrics
 from manyhands.engine.keras_inside.binding import FUNCTIONS, active, driver_of
 from manyhands.engine.keras_inside.epochs import FeedEpochIterator
 from manyhands.engine.keras_inside.state import release_state
-from manyhands.engine.lift import Role
+from manyhands.engine.roles import Role
 
 _CALLS: dict[str, Role] = {
     "fit": "train",

@@ -1,0 +1,99 @@
+"""Models whose own `train_step(self, data)` is written for TensorFlow, in `fit`."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+import manyhands as mh
+from manyhands.engine.lift import takes_only_data
+from manyhands.errors import StepError
+
+pytestmark = pytest.mark.usefixtures("float64")
+X = np.random.default_rng(0).normal(size=(50, 6))
+Y = (X.sum(1, keepdims=True) > 0).astype("float64")
+
+
+class Stateful(keras.Model):
+    """As TensorFlow's guide to customising `fit` has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = keras.layers.Dense(8, activation="relu")
+        self.norm = keras.layers.BatchNormalization()
+        self.drop = keras.layers.Dropout(0.2)
+        self.out = keras.layers.Dense(1)
+        self.seen = keras.Variable(0, dtype="int32", trainable=False)
+
+    def call(self, x, training=False):
+        x = self.norm(self.hidden(x), training=training)
+        return self.out(self.drop(x, training=training))
+
+    def train_step(self, data):
+        x, y = data
+        with mh.GradientTape() as tape:
+            given = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=given)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
+        self.seen.assign_add(1)
+        for metric in self.metrics:
+            if metric.name == "loss":
+                metric.update_state(loss, sample_weight=len(x))
+            else:
+                metric.update_state(y, given)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
+class Plain(Stateful):
+    train_step = keras.Model.train_step
+
+
+def fitted(kind, place, **options):
+    keras.utils.clear_session(free_memory=False)
+    keras.utils.set_random_seed(1)
+    model = place(kind())
+    model.compile(keras.optimizers.Adam(0.01), "mse", **options)
+    history = model.fit(X, Y, batch_size=12, epochs=3, verbose=0, validation_data=(X, Y))
+    return history.history, model
+
+
+def adopted(count):
+    return mh.MirroredStrategy([f"cpu:{i}" for i in range(count)]).adopt
+
+
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_they_train_as_keras_own_step_does(count):
+    wanted, plain = fitted(Plain, lambda model: model)
+    got, model = fitted(Stateful, adopted(count))
+    np.testing.assert_allclose(got["loss"], wanted["loss"], rtol=1e-9)
+    np.testing.assert_allclose(got["val_loss"], wanted["val_loss"], rtol=1e-9)
+    for one, other in zip(model.get_weights(), plain.get_weights(), strict=True):
+        if one.dtype != np.int32:
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    assert int(model.seen.value) == 15
+
+
+def test_without_a_strategy_too():
+    wanted, _ = fitted(Plain, lambda model: model)
+    got, _ = fitted(Stateful, lambda model: model)
+    np.testing.assert_allclose(got["loss"], wanted["loss"], rtol=1e-9)
+
+
+def test_a_variable_that_the_model_does_not_know_is_named():
+    outside = keras.Variable(0.0, name="outside")
+
+    class Forgetful(Stateful):
+        def train_step(self, data):
+            outside.assign_add(1.0)
+            return super().train_step(data)
+
+    with pytest.raises(StepError, match="attributes of the model"):
+        fitted(Forgetful, adopted(2))
+
+
+def test_keras_own_steps_are_told_apart():
+    assert takes_only_data(Stateful(), "train")
+    assert not takes_only_data(Stateful(), "test")
+    assert not takes_only_data(Plain(), "train")
