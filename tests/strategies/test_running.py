@@ -146,6 +146,7 @@ class TestTracing:
             lambda x: float(np.asarray(x).sum()) > 0,
             lambda x: bool(x.sum() > 0),
             lambda x: int(x.sum() > 0) == 1,
+            lambda x: print("sum", x.sum()) or float(f"{x.sum():.1f}") > 0,
         ],
     )
     def test_a_step_that_needs_values_runs_eagerly_and_says_so_once(self, four, needs):

@@ -263,6 +263,7 @@ def test_tensors_behave():
     assert str(x.get_shape()) == "(2, 2)"
     assert {x.ref(): 1}[x.ref()] == 1
     assert f"{x[0, 1]:.1f}" == "2.0"
+    np.testing.assert_array_equal([1.0, 1.0] + x * [2.0, 3.0], [[3, 7], [7, 13]])
     variable = tf.Variable(lambda: tf.ones([2]), name="a/b", dtype=tf.float32)
     assert variable.assign_add([1.0, 1.0]).numpy().tolist() == [2, 2]
     with pytest.raises(ValueError, match="initial_value"):

@@ -31,6 +31,13 @@ class NeedsValuesError(NotTraceable):
     """Raised inside a trace by what only works on values; the function then runs eagerly."""
 
 
+def refuse_to_print() -> None:
+    """Keep a step that nobody asked to compile from printing what is not known yet."""
+    step = current_step()
+    if step is not None and step.shows_values:
+        raise NeedsValuesError("it prints a tensor")
+
+
 class LoopsOverDataError(NeedsValuesError):
     """Raised inside a trace that would read data; what the loop runs is compiled all the same."""
 
@@ -81,7 +88,8 @@ class Function:
     Args:
         python_function: what to run; it may read and write Keras variables, and make some.
         placement: where it runs; None for where its values are, or where a strategy inside it says.
-        splits: whether the rows of plain arrays are split over the devices.
+        splits: whether the rows of plain arrays are split over the devices, as for a step of a loop,
+            which nobody asked to compile: what it prints must be values.
     """
 
     def __init__(
@@ -142,7 +150,7 @@ class Function:
 
         wanted = [kind for kind in kinds if isinstance(kind, _Kind)]
         specs = [jax.ShapeDtypeStruct(_true_shape(kind), kind.dtype) for kind in wanted]
-        traced = trace_step(call, specs)
+        traced = trace_step(call, specs, shows_values=self._splits)
         placement = self.placement or traced.placement
         return StepProgram(traced, placement, [kind.num_rows for kind in wanted])
 

@@ -152,6 +152,25 @@ def is_tracer(value: Any) -> bool:
     return isinstance(value, core.Tracer)
 
 
+def install_printing(*, before: Callable[[], None]) -> None:
+    """Call a function before a value that is not known yet is printed or formatted."""
+    if getattr(core.Tracer, "_manyhands_installed", False):
+        return
+    setattr(core.Tracer, "_manyhands_installed", True)  # noqa: B010
+    format_original = core.Tracer.__format__
+
+    def __str__(self: Any) -> str:  # noqa: N807
+        before()
+        return repr(self)
+
+    def __format__(self: Any, spec: str) -> str:  # noqa: N807
+        before()
+        return format_original(self, spec)
+
+    core.Tracer.__str__ = __str__
+    core.Tracer.__format__ = __format__
+
+
 def array_class() -> Any:
     """The class of JAX's arrays."""
     return array.ArrayImpl

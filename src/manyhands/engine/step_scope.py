@@ -31,6 +31,8 @@ class StepScope(keras.StatelessScope):
         self.touched: dict[int, Any] = {}
         self.written: dict[int, Any] = {}
         self.strangers: dict[int, Any] = {}
+        self.shows_values = False
+        """Whether printing must show values, as in a step that nobody asked to compile."""
         self.placement: Any = None
         """Where a strategy's `run` inside this step wants it to run."""
 

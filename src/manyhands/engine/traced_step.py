@@ -48,16 +48,20 @@ class TracedStep:
         return self._result(given[:count]), list(given[count:])
 
 
-def trace_step(call: Callable[[list[Any]], Any], arrays: list[Any]) -> TracedStep:
+def trace_step(
+    call: Callable[[list[Any]], Any], arrays: list[Any], *, shows_values: bool = False
+) -> TracedStep:
     """Trace `call`, which takes the step's arrays, and find the state it touches."""
     for _ in range(_MOST_TRACES):
-        traced = _trace_once(call, arrays, live_variables())
+        traced = _trace_once(call, arrays, live_variables(), shows_values)
         if traced is not None:
             return traced
     raise AssertionError("a step kept making new variables")
 
 
-def _trace_once(call: Any, arrays: list[Any], known: list[Any]) -> TracedStep | None:
+def _trace_once(
+    call: Any, arrays: list[Any], known: list[Any], shows_values: bool
+) -> TracedStep | None:
     known = [variable for variable in known if value_of(variable) is not None]
     scope: StepScope | None = None
     results: list[Any] = []
@@ -66,6 +70,7 @@ def _trace_once(call: Any, arrays: list[Any], known: list[Any]) -> TracedStep | 
         nonlocal scope
         values = {id(v): value for v, value in zip(known, state, strict=True)}
         scope = StepScope(values)
+        scope.shows_values = shows_values
         with scope, jax.ensure_compile_time_eval():  # what is known is a value, not a tracer
             given = call(arrays)
             given = jax.tree.map(_as_value, given)

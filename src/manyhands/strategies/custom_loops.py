@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from manyhands.engine.function import refuse_to_print
+from manyhands.engine.jax_inside import install_printing
 from manyhands.engine.keras_inside.datasets import install_datasets
 from manyhands.engine.keras_inside.optimizers import install_optimizers
 from manyhands.engine.keras_inside.seeds import install_seeds
@@ -26,6 +28,7 @@ def install() -> None:
     )
     install_optimizers(before_apply=_summed_over_replicas)
     install_datasets()
+    install_printing(before=refuse_to_print)
     install_seeds(in_step=lambda: current_step() is not None)
 
 

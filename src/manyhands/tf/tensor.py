@@ -7,6 +7,7 @@ A value that is not known yet cannot be a NumPy array: asking for it makes the s
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -35,6 +36,27 @@ def install() -> None:
         kind.get_shape = lambda self: self.shape
         kind.set_shape = lambda *_: None
         kind.ref = kind.experimental_ref = _reference
+        for name in _OPERATORS:
+            setattr(kind, name, _takes_lists(getattr(kind, name)))
+
+
+_OPERATORS = [
+    f"__{side}{name}__"
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+    for side in ("", "r")
+] + ["__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"]
+
+
+def _takes_lists(original: Any) -> Any:
+    """Let a list stand beside a tensor, as it may in TensorFlow."""
+
+    @functools.wraps(original)
+    def operator(self: Any, other: Any) -> Any:
+        if isinstance(other, list | tuple):
+            other = tensor(other)
+        return original(self, other)
+
+    return operator
 
 
 def _numpy(self: Any) -> Any:
