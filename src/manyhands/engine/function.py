@@ -88,7 +88,7 @@ class Function:
     Args:
         python_function: what to run; it may read and write Keras variables, and make some.
         placement: where it runs; None for where its values are, or where a strategy inside it says.
-        splits: whether the rows of plain arrays are split over the devices, as for a step of a loop,
+        splits: whether rows of plain arrays are split over the devices, as for a step of a loop,
             which nobody asked to compile: what it prints must be values.
     """
 
