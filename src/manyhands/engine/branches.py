@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import keras
 
 from manyhands.engine.jax_inside import is_tracer
-from manyhands.engine.step_scope import InnerScope, current_step
+from manyhands.engine.step_scope import InnerScope, innermost_scope
 
 
 def branch(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
     """Run one of two functions."""
     if not is_tracer(condition):
         return if_true() if bool(condition) else if_false()
-    around = current_step()
+    around = innermost_scope()
     if around is None:
         return jax.lax.cond(jnp.asarray(condition, bool), if_true, if_false)
     written: dict[int, Any] = {}

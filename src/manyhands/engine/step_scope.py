@@ -22,6 +22,19 @@ def current_step() -> StepScope | None:
     return scope
 
 
+def innermost_scope() -> StepScope | InnerScope | None:
+    """Return the part of a step that is being traced: the step itself, or a branch of it."""
+    scope = get_stateless_scope()
+    while scope is not None and not is_step(scope):
+        scope = getattr(scope, "original_scope", None)
+    return scope
+
+
+def is_step(scope: object) -> bool:
+    """Whether a scope is a step's, or a part of one."""
+    return isinstance(scope, StepScope | InnerScope)
+
+
 class StepScope(keras.StatelessScope):
     """Keras' variables in here have the values of one trace, and keep theirs outside."""
 

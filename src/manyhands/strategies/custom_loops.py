@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from manyhands.engine.branches import branch
 from manyhands.engine.function import refuse_to_print
 from manyhands.engine.jax_inside import install_printing
+from manyhands.engine.keras_inside.conditions import install_conditions
 from manyhands.engine.keras_inside.datasets import install_datasets
 from manyhands.engine.keras_inside.optimizers import install_optimizers
 from manyhands.engine.keras_inside.seeds import install_seeds
 from manyhands.engine.keras_inside.variables import install_variables
-from manyhands.engine.step_scope import StepScope, current_step
+from manyhands.engine.step_scope import current_step, is_step
 from manyhands.engine.tape import note_read, settled
 from manyhands.strategies.context import replica_of_step
 from manyhands.strategies.reduce_op import ReduceOp
@@ -24,12 +26,13 @@ def install() -> None:
     install_variables(
         on_read=note_read,
         on_write=settled,
-        is_step=lambda scope: isinstance(scope, StepScope),
+        is_step=is_step,
     )
     install_optimizers(before_apply=_summed_over_replicas)
     install_datasets()
     install_printing(before=refuse_to_print)
     install_seeds(in_step=lambda: current_step() is not None)
+    install_conditions(branch=branch, in_step=lambda: current_step() is not None)
 
 
 def _summed_over_replicas(gradients: list[Any]) -> list[Any]:

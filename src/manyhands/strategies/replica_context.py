@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from manyhands.engine.step_scope import InnerScope, current_step
+from manyhands.engine.step_scope import InnerScope, innermost_scope
 from manyhands.errors import StepError, explain
 from manyhands.strategies.context import in_step
 from manyhands.strategies.reduce_op import ReduceOp
@@ -77,7 +77,7 @@ def run_per_replica(
     strategy: Strategy, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Run a step once for each replica; every result is led by the replicas."""
-    around = current_step()
+    around = innermost_scope()
     assert around is not None, "a step that asks for its replica is traced"
     leaves, structure = jax.tree.flatten(
         (args, kwargs), is_leaf=lambda part: isinstance(part, PerReplicaValue)

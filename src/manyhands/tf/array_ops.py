@@ -31,13 +31,24 @@ def _dims(shape: Any) -> tuple[int, ...]:
         return (int(shape),)
     if is_tracer(shape):
         raise NeedsValuesError("a shape depends on values")
-    return tuple(-1 if dim is None else int(dim) for dim in shape)
+    return tuple(_dim(dim) for dim in shape)
+
+
+def _dim(dim: Any) -> Any:
+    """Take a dim for a number; one that only Keras' shape inference knows stays what it is."""
+    if dim is None:
+        return -1
+    if is_tracer(dim):
+        raise NeedsValuesError("a shape depends on values")
+    return int(dim) if isinstance(dim, int | np.integer | np.ndarray | jax.Array) else dim
 
 
 def shape(input: Any, out_type: Any = "int32", name: Any = None) -> Any:
     """The shape, as numbers."""
     del name
-    return np.asarray(np.shape(tensor(input)), on_device(out_type)).view(ShapeTensor)
+    dims = tensor(input).shape
+    known = all(isinstance(dim, int) for dim in dims)
+    return np.asarray(dims, on_device(out_type) if known else object).view(ShapeTensor)
 
 
 def shape_n(inputs: Any, out_type: Any = "int32", name: Any = None) -> Any:

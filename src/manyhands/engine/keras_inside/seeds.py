@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import jax
+from keras.src.layers.layer import Layer
 from keras.src.random import seed_generator
+from keras.src.utils import jax_utils
 
 from manyhands.engine.keras_inside.variables import outside_of_steps
 
@@ -22,10 +25,11 @@ def draw_key(generator: Any = None) -> Any:
 
 
 def install_seeds(*, in_step: Callable[[], bool]) -> None:
-    """Let random functions without a seed be used in steps, once a process.
+    """Let random functions without a seed be used in steps and in layers, once a process.
 
     Keras forbids them while JAX traces, because they would become constants.  In a step the
-    generator's state is part of the step's state, so they do not.
+    generator's state is part of the step's state, so they do not; in a layer that `fit` traces
+    they draw from a generator that the layer gets for it.
     """
     original = seed_generator.global_seed_generator
     if getattr(original, "_manyhands_installed", False):
@@ -33,10 +37,42 @@ def install_seeds(*, in_step: Callable[[], bool]) -> None:
 
     @functools.wraps(original)
     def global_seed_generator() -> Any:
-        if not in_step():
-            return original()
-        with outside_of_steps():
-            return original()
+        if in_step():
+            with outside_of_steps():
+                return original()
+        layer = _layer.get()
+        if layer is not None and jax_utils.is_in_jax_tracing_scope():
+            return _generator_of(layer)
+        return original()
 
     setattr(global_seed_generator, "_manyhands_installed", True)  # noqa: B010
     seed_generator.global_seed_generator = global_seed_generator
+    _wrap_layers()
+
+
+_layer: ContextVar[Any] = ContextVar("manyhands_layer", default=None)
+
+
+def _wrap_layers() -> None:
+    """Know which layer is being called."""
+    original = Layer.__call__
+
+    @functools.wraps(original)
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        token = _layer.set(self)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _layer.reset(token)
+
+    Layer.__call__ = __call__
+
+
+def _generator_of(layer: Any) -> Any:
+    """Give a layer a seed generator of its own, whose state is part of its model's state."""
+    found = getattr(layer, "_manyhands_seeds", None)
+    if found is None:
+        layer._tracker.unlock()
+        layer._manyhands_seeds = found = seed_generator.SeedGenerator()
+        layer._tracker.lock()
+    return found
