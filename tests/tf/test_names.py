@@ -60,7 +60,6 @@ def test_the_version_is_tensorflows():
     [
         ("Session", "run the function directly"),
         ("lookup", "StringLookup"),
-        ("RaggedTensor", "padded tensors"),
         ("saved_model", "model.save"),
         ("einsum_nope", "docs/migration.md"),
     ],
@@ -268,3 +267,10 @@ def test_tensors_behave():
     assert variable.assign_add([1.0, 1.0]).numpy().tolist() == [2, 2]
     with pytest.raises(ValueError, match="initial_value"):
         tf.Variable()
+
+
+def test_kinds_of_tensors_that_are_not_here_can_be_asked_for():
+    assert not isinstance(tf.zeros([1]), tf.SparseTensor | tf.RaggedTensor)
+    assert status_of("tf.SparseTensor")[0] == "missing"
+    with pytest.raises(AttributeError, match="dense tensors"):
+        tf.SparseTensor([[0]], [1.0], [1])

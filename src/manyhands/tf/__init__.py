@@ -82,6 +82,9 @@ _HOMES = {name: module for module, names in _TOP.items() for name in names.split
 _ELSEWHERE = {
     "GradientTape": ("manyhands.engine.gradient_tape", "GradientTape"),
     "UnconnectedGradients": ("manyhands.tf.places", "UnconnectedGradients"),
+    "SparseTensor": ("manyhands.tf.places", "SparseTensor"),
+    "RaggedTensor": ("manyhands.tf.places", "RaggedTensor"),
+    "IndexedSlices": ("manyhands.tf.places", "IndexedSlices"),
     "print": ("manyhands.tf.control", "print_"),
     "constant_initializer": ("keras.initializers", "Constant"),
     "ones_initializer": ("keras.initializers", "Ones"),

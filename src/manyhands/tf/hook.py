@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from manyhands.engine.keras_inside.no_tensorflow import keras_has_no_tensorflow
+from manyhands.tf import backend
 from manyhands.tf.missing import instead_of
 
 _KERAS = "keras._tf_keras.keras"
@@ -67,6 +68,7 @@ def install() -> None:
     import keras  # noqa: F401 - Keras must not find us where it looks for TensorFlow
 
     keras_has_no_tensorflow()
+    backend.install()
     for name in [name for name in sys.modules if name.split(".")[0] == "tensorflow"]:
         del sys.modules[name]
     if not any(isinstance(finder, TensorFlowFinder) for finder in sys.meta_path):

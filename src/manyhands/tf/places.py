@@ -21,6 +21,33 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
+class _Absent(type):
+    """A kind of tensor that does not exist here: nothing is one, and none can be made."""
+
+    instead = ""
+
+    def __call__(cls, *_: Any, **__: Any) -> Any:
+        raise missing(f"tf.{cls.__name__}")
+
+
+class SparseTensor(metaclass=_Absent):
+    """Not here; programs may ask whether something is one."""
+
+    instead = "use dense tensors; keras.layers.Embedding for sparse inputs"
+
+
+class RaggedTensor(metaclass=_Absent):
+    """Not here; programs may ask whether something is one."""
+
+    instead = "use padded tensors with a mask (Dataset.padded_batch, keras.layers.Masking)"
+
+
+class IndexedSlices(metaclass=_Absent):
+    """Not here: gradients of embeddings are dense."""
+
+    instead = "use the gradient as it is: it is dense"
+
+
 def _as_it_is(function: Any = None, *_: Any, **__: Any) -> Any:
     """Give the function back; without one, a decorator that does."""
     return (lambda given: given) if function is None else function

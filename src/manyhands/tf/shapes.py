@@ -54,6 +54,11 @@ class TensorShape(tuple):
             a is None or b is None or a == b for a, b in zip(self, other, strict=True)
         )
 
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Check that both could be the shape of one tensor."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {tuple(self)} and {tuple(other)} are incompatible")
+
     def concatenate(self, other: Iterable[Any]) -> TensorShape:
         """This shape, then the other."""
         return TensorShape((*self, *TensorShape(other)))

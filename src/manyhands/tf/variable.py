@@ -115,6 +115,13 @@ class Variable(keras.Variable):
         """The present value."""
         return self.value
 
+    @property
+    def device(self) -> str:
+        """Where the value is: the first of its devices."""
+        devices = getattr(self.value, "devices", None)
+        found = sorted(devices(), key=lambda device: device.id)[0] if devices else None
+        return "" if found is None else f"/device:{found.platform.upper()}:{found.id}"
+
     def ref(self) -> Any:
         """Something that can be a key of a dict."""
         return self.experimental_ref()

@@ -1,0 +1,48 @@
+"""tf.keras.backend: the few of Keras' old functions that ask a tensor for TensorFlow's dtype."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import jax.numpy as jnp
+import keras
+
+from manyhands.tf.tensor import tensor
+
+
+def _numbers(x: Any) -> Any:
+    x = tensor(x)
+    return x.astype(keras.config.floatx()) if x.dtype == bool else x
+
+
+def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The mean."""
+    return jnp.mean(_numbers(x), axis=axis, keepdims=keepdims)
+
+
+def std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The standard deviation."""
+    return jnp.std(_numbers(x), axis=axis, keepdims=keepdims)
+
+
+def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The variance."""
+    return jnp.var(_numbers(x), axis=axis, keepdims=keepdims)
+
+
+def dtype(x: Any) -> str:
+    """The dtype's name."""
+    return str(tensor(x).dtype)
+
+
+def set_value(x: Any, value: Any) -> None:
+    """Change a variable."""
+    x.assign(value)
+
+
+def install() -> None:
+    """Put them where programs look for them."""
+    home = importlib.import_module("keras._tf_keras.keras.backend")
+    for function in (mean, std, var, dtype, set_value):
+        setattr(home, function.__name__, function)
