@@ -128,9 +128,7 @@ def _by_default(value: Any) -> np.ndarray:
     """Python's numbers have 32 bits in TensorFlow."""
     array = np.asarray(value)
     if array.dtype == np.float64 and not _holds_numpy(value):
-        return array.astype(
-            keras.config.floatx() if keras.config.floatx() == "float64" else "float32"
-        )
+        return array.astype("float32")
     if array.dtype == np.int64 and not _holds_numpy(value):
         return array.astype(np.int32) if np.all(np.abs(array) < 2**31) else array
     return array
