@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import jax
 import keras
 import numpy as np
@@ -91,7 +93,7 @@ class TestState:
 
 class TestTracing:
     def test_a_step_is_traced_once_for_arguments_of_one_kind(self, four):
-        traced = []
+        traced = deque()
 
         def step(x, scale):
             traced.append(x.shape)
@@ -100,11 +102,11 @@ class TestTracing:
         for _ in range(3):
             four.run(step, args=(X, 2.0))
         four.run(step, args=(X[:5], 2.0))
-        assert traced == [(12, 3), (5, 3)]
+        assert list(traced) == [(12, 3), (5, 3)]
         np.testing.assert_allclose(four.run(step, args=(X,), kwargs={"scale": 3.0}), X * 3)
 
     def test_a_step_made_anew_each_time_is_the_same_step(self, four):
-        traced = []
+        traced = deque()  # unlike a list, out of sight: a step that changes those runs eagerly
         weight = keras.Variable(2.0)
 
         def train(x):
@@ -136,7 +138,7 @@ class TestTracing:
             for i in range(15):
                 np.testing.assert_allclose(train(np.full(1, float(i), "float32")), X * i)
 
-        with pytest.warns(ManyhandsWarning, match="Pass what changes as arguments") as said:
+        with pytest.warns(ManyhandsWarning, match="Pass what changes") as said:
             trained_often()
         assert len(said) == 1
 
@@ -171,6 +173,103 @@ class TestTracing:
             four.run(step, args=(X,))
 
 
+FACTOR = 1.0
+SEEN = []
+
+
+class Trainer:
+    scale = 1.0
+    count = 0
+
+    def __init__(self):
+        self.beta = 1.0
+        self.unrelated = 0
+
+    def step(self, x):
+        return self.inner(x) * self.scale
+
+    def inner(self, x):
+        return x.sum() * self.beta * FACTOR
+
+    def counting(self, x):
+        self.count += 1
+        SEEN.append(x.sum())
+        return x.sum() * np.random.rand()
+
+
+class TestPython:
+    """What a step reads from Python is what it is when the step runs, compiled or not."""
+
+    def test_attributes_and_globals_stay_fresh(self, four, monkeypatch):
+        trainer, total = Trainer(), X.sum()
+
+        def run():
+            return float(four.run(trainer.step, args=(X,))) / total
+
+        np.testing.assert_allclose(run(), 1, rtol=1e-5)
+        trainer.beta = 2.0
+        np.testing.assert_allclose(run(), 2, rtol=1e-5)
+        trainer.scale = 5.0
+        np.testing.assert_allclose(run(), 10, rtol=1e-5)
+        monkeypatch.setitem(globals(), "FACTOR", 3.0)
+        np.testing.assert_allclose(run(), 30, rtol=1e-5)
+
+    def test_what_the_step_does_not_read_compiles_nothing_again(self, four):
+        trainer = Trainer()
+
+        def step(x):
+            return trainer.step(x)
+
+        runner = four._runner
+        for i in range(5):
+            trainer.unrelated = i
+            four.run(step, args=(X,))
+        assert len(runner._functions) == 1
+
+    def test_a_step_that_changes_python_runs_eagerly_and_once_each_time(self, four):
+        trainer = Trainer()
+        SEEN.clear()
+        np.random.seed(0)
+        with pytest.warns(ManyhandsWarning, match="it changes Python objects") as said:
+            given = [float(four.run(trainer.counting, args=(X,))) for _ in range(4)]
+        assert len(said) == 1
+        assert trainer.count == 4
+        np.testing.assert_allclose([float(s) for s in SEEN], [X.sum()] * 4, rtol=1e-5)
+        np.random.seed(0)
+        np.testing.assert_allclose(given, X.sum() * np.random.rand(4), rtol=1e-5)
+
+    def test_a_layer_that_is_frozen_stays_as_it_is(self, four):
+        net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2), keras.layers.Dense(1)])
+        optimizer = keras.optimizers.SGD(0.1)
+        optimizer.build(net.trainable_variables)
+
+        def step(x):
+            with mh.GradientTape() as tape:
+                loss = keras.ops.mean(net(x) ** 2)
+            gradients = tape.gradient(loss, net.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, net.trainable_variables, strict=True))
+
+        four.run(step, args=(X,))
+        net.layers[0].trainable = False
+        before = [layer.get_weights()[0] for layer in net.layers]
+        four.run(step, args=(X,))
+        moved = [
+            abs(layer.get_weights()[0] - b).max()
+            for layer, b in zip(net.layers, before, strict=True)
+        ]
+        assert moved[0] == 0
+        assert moved[1] > 0
+
+    def test_a_model_made_in_each_step(self, four):
+        def step(x):
+            net = keras.Sequential([keras.layers.Dense(1, kernel_initializer="ones")])
+            return keras.ops.sum(net(x))
+
+        with pytest.warns(ManyhandsWarning, match="makes new variables each time"):
+            given = [float(four.run(step, args=(X,))) for _ in range(2)]
+        np.testing.assert_allclose(given, [X.sum()] * 2, rtol=1e-4)
+
+
 class TestValues:
     def test_a_step_sees_the_whole_batch_of_any_size(self, four):
         for rows in (1, 3, 4, 7, 12):
@@ -201,9 +300,9 @@ class TestValues:
             four.reduce("MAX", whole, axis=None)
 
     def test_inside_a_step_there_is_one_replica(self, four):
-        inside = []
+        inside = deque()
         four.run(lambda: inside.append((four.num_replicas_in_sync, mh.get_strategy() is four)))
-        assert inside == [(1, True)]
+        assert list(inside) == [(1, True)]
         assert four.num_replicas_in_sync == 4
 
     def test_datasets_from_a_function_give_each_replica_a_batch(self, four):
@@ -269,9 +368,11 @@ class TestReplicas:
         given = four.run(lambda n: n * 10, args=(numbers,))
         assert [float(v) for v in four.experimental_local_results(given)] == [0, 10, 20, 30]
         rows = four.experimental_distribute_values_from_function(
-            lambda c: np.ones((2, 3), "float32")
+            lambda context: np.ones((2, 3), "float32")
         )
-        assert float(four.run(lambda r: r.sum(), args=(rows,))) == 24.0
+        given = four.run(lambda r: r.sum(), args=(rows,))
+        assert [float(v) for v in four.experimental_local_results(given)] == [6, 6, 6, 6]
+        assert float(four.reduce("SUM", given)) == 24.0
 
     def test_rows_that_do_not_divide_are_refused_with_what_to_do(self, four):
         with pytest.raises(StepError, match="drop_remainder=True"):
@@ -284,9 +385,9 @@ class TestReplicas:
         with four.scope():
             assert mh.in_cross_replica_context()
             assert mh.get_replica_context() is None
-            inside = []
+            inside = deque()
             four.run(lambda: inside.append(mh.in_cross_replica_context()))
-            assert inside == [False]
+            assert list(inside) == [False]
 
 
 class TestDistributedData:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +52,22 @@ _NEEDS_VALUES = (
 )
 
 
+class Watched(Protocol):
+    """Python objects as they were."""
+
+    def changed(self) -> bool:
+        """Whether they are different now."""
+        ...
+
+    def restore(self) -> None:
+        """Make them what they were."""
+        ...
+
+
+def _nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class _Kind:
     """What an argument is to the compiler; arguments of one kind share a program."""
@@ -90,6 +106,7 @@ class Function:
         placement: where it runs; None for where its values are, or where a strategy inside it says.
         splits: whether rows of plain arrays are split over the devices, as for a step of a loop,
             which nobody asked to compile: what it prints must be values.
+        watch: looks at the Python objects that the function can change; one that does runs eagerly.
     """
 
     def __init__(
@@ -98,12 +115,14 @@ class Function:
         placement: Placement | None = None,
         *,
         splits: bool = False,
+        watch: Callable[[], Watched] | None = None,
     ) -> None:
         self.python_function = python_function
         self.placement = placement
         self.num_traces = 0
         self.runs_eagerly = False
         self._splits = splits
+        self._watch = watch
         self._programs: dict[Hashable, StepProgram] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -150,7 +169,18 @@ class Function:
 
         wanted = [kind for kind in kinds if isinstance(kind, _Kind)]
         specs = [jax.ShapeDtypeStruct(_true_shape(kind), kind.dtype) for kind in wanted]
-        traced = trace_step(call, specs, shows_values=self._splits)
+        before = self._watch() if self._watch is not None else None
+        traced = trace_step(
+            call,
+            specs,
+            shows_values=self._splits,
+            before_again=before.restore if before is not None else _nothing,
+        )
+        if traced is None:
+            raise NeedsValuesError("it makes new variables each time it is run")
+        if before is not None and before.changed():
+            before.restore()
+            raise NeedsValuesError("it changes Python objects, which a compiled step would not")
         placement = self.placement or traced.placement
         return StepProgram(traced, placement, [kind.num_rows for kind in wanted])
 

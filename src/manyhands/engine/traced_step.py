@@ -23,7 +23,7 @@ from manyhands.engine.keras_inside.variables import (
 )
 from manyhands.engine.step_scope import StepScope
 
-_MOST_TRACES = 8
+_MOST_TRACES = 4
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,23 @@ class TracedStep:
 
 
 def trace_step(
-    call: Callable[[list[Any]], Any], arrays: list[Any], *, shows_values: bool = False
-) -> TracedStep:
-    """Trace `call`, which takes the step's arrays, and find the state it touches."""
+    call: Callable[[list[Any]], Any],
+    arrays: list[Any],
+    *,
+    shows_values: bool = False,
+    before_again: Callable[[], None] = lambda: None,
+) -> TracedStep | None:
+    """Trace `call`, which takes the step's arrays, and find the state it touches.
+
+    None for a step that makes new variables each time; `before_again` is called before each
+    trace but the first.
+    """
     for _ in range(_MOST_TRACES):
         traced = _trace_once(call, arrays, live_variables(), shows_values)
         if traced is not None:
             return traced
-    raise AssertionError("a step kept making new variables")
+        before_again()
+    return None
 
 
 def _trace_once(

@@ -21,6 +21,7 @@ from manyhands.engine.step_scope import current_step
 from manyhands.errors import ManyhandsWarning, StepError, explain
 from manyhands.strategies.context import AsksForReplicaError, in_step
 from manyhands.strategies.fingerprint import fingerprint
+from manyhands.strategies.python_state import PythonState
 from manyhands.strategies.replica_context import PerReplicaValue, run_per_replica
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Runner:
         self._strategy = strategy
         self._functions: OrderedDict[Any, Function] = OrderedDict()
         self._alike: Counter[Any] = Counter()
+        self._eager: dict[Any, Function] = {}
 
     def run(self, step: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Run a step, or make it part of the one that is being traced around it."""
@@ -46,16 +48,24 @@ class Runner:
             if around is not None:
                 around.placement = around.placement or self._strategy.placement
             return self._inside(step, args, kwargs)
-        return self._function(step)(*args, **kwargs)
+        function = self._function(step)
+        given = function(*args, **kwargs)
+        if function.runs_eagerly and len(self._eager) < _MOST_FUNCTIONS:
+            self._eager[fingerprint(step)] = function  # what it reads from Python may change now
+        return given
 
     def _function(self, step: Callable[..., Any]) -> Function:
-        key = fingerprint(step)
+        same = fingerprint(step)
+        if same in self._eager:
+            return self._eager[same]
+        key = (*same, PythonState(step).key)
         found = self._functions.get(key)
         if found is None:
             found = Function(
                 _named(lambda *args, **kwargs: self._inside(step, args, kwargs), step),
                 self._strategy.placement,
                 splits=True,
+                watch=lambda: PythonState(step),
             )
             found.runs_eagerly = self._changes_each_time(step, key)
             self._functions[key] = found
@@ -66,23 +76,23 @@ class Runner:
 
     def _changes_each_time(self, step: Any, key: Any) -> bool:
         self._alike[key[0]] += 1
-        if len(key) > 1 and self._alike[key[0]] == _MOST_ALIKE:
+        if self._alike[key[0]] == _MOST_ALIKE:
             warnings.warn(
-                f"{getattr(step, '__name__', step)} closes over other objects each time it is run, "
-                "so it would be compiled each time; it runs eagerly from now on. Pass what changes "
-                "as arguments: strategy.run(step, args=(...)).",
+                f"{getattr(step, '__name__', step)} reads other Python objects each time it is "
+                "run, so it would be compiled each time; it runs eagerly from now on. Pass what "
+                "changes as arguments: strategy.run(step, args=(...)), or keep it in a Variable.",
                 ManyhandsWarning,
                 stacklevel=5,
             )
-        return len(key) > 1 and self._alike[key[0]] >= _MOST_ALIKE
+        return self._alike[key[0]] >= _MOST_ALIKE
 
     def _inside(self, step: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         scope = current_step()
         before = None if scope is None else scope.saved()
-        if not _has_scalars_per_replica((args, kwargs)):
+        if not _is_per_replica_anywhere((args, kwargs)):
             try:
                 with in_step(self._strategy, None):
-                    return step(*_merged(args), **_merged(kwargs))
+                    return step(*args, **kwargs)
             except AsksForReplicaError:
                 if scope is None or before is None:
                     raise _needs_a_trace(step) from None
@@ -101,20 +111,8 @@ def _is_per_replica(value: Any) -> bool:
     return isinstance(value, PerReplicaValue)
 
 
-def _has_scalars_per_replica(given: Any) -> bool:
-    parts = jax.tree.leaves(given, is_leaf=_is_per_replica)
-    return any(_is_per_replica(part) and part.stacked.ndim == 1 for part in parts)
-
-
-def _merged(given: Any) -> Any:
-    """Lay the replicas' rows end to end."""
-    return jax.tree.map(
-        lambda part: (
-            part.stacked.reshape(-1, *part.stacked.shape[2:]) if _is_per_replica(part) else part
-        ),
-        given,
-        is_leaf=_is_per_replica,
-    )
+def _is_per_replica_anywhere(given: Any) -> bool:
+    return any(_is_per_replica(part) for part in jax.tree.leaves(given, is_leaf=_is_per_replica))
 
 
 def _needs_a_trace(step: Any) -> StepError:
