@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections import deque
+
 import keras
 import numpy as np
 import pytest
@@ -108,7 +112,7 @@ def test_numpy_inside_runs_eagerly():
 def test_loops_over_data_run_what_they_call_compiled(recwarn):
     strategy = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
     data = strategy.experimental_distribute_dataset(tf.data.Dataset.range(6).batch(2))
-    traced = []
+    traced = deque()
 
     def step(x):
         traced.append(1)
@@ -224,3 +228,17 @@ def test_custom_gradients_work_in_fit_too():
 
     plain = trained(keras.layers.Identity())
     np.testing.assert_allclose(trained(keras.layers.Lambda(doubled)), 2 * plain, rtol=1e-5)
+
+
+def test_objects_with_compiled_methods_can_go():
+    class Holder:
+        @tf.function
+        def double(self, x):
+            return x * 2
+
+    holder = Holder()
+    holder.double(tf.constant(1.0))
+    gone = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert gone() is None

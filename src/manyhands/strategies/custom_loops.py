@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+
 from manyhands.engine.branches import branch
 from manyhands.engine.function import refuse_to_print
-from manyhands.engine.jax_inside import install_printing
+from manyhands.engine.jax_inside import install_printing, is_eager
 from manyhands.engine.keras_inside.conditions import install_conditions
 from manyhands.engine.keras_inside.datasets import install_datasets
 from manyhands.engine.keras_inside.optimizers import install_optimizers
@@ -32,7 +34,12 @@ def install() -> None:
     install_datasets()
     install_printing(before=refuse_to_print)
     install_seeds(in_step=lambda: current_step() is not None)
-    install_conditions(branch=branch, in_step=lambda: current_step() is not None)
+    install_conditions(branch=branch, applies=_branches_our_way)
+
+
+def _branches_our_way(condition: Any) -> bool:
+    """In a step, and where the condition is known: then a branch may write variables."""
+    return current_step() is not None or (is_eager() and isinstance(condition, jax.Array))
 
 
 def _summed_over_replicas(gradients: list[Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from manyhands.devices import DeviceLike, resolve
 from manyhands.devices.choose import JaxDevice, name_of
 from manyhands.engine import Placement, keras_inside
 from manyhands.engine.lift import takes_only_data
-from manyhands.errors import BackendError, ScopeError, explain
+from manyhands.errors import BackendError, ScopeError, StepError, explain
 from manyhands.strategies import custom_loops, reductions
 from manyhands.strategies.context import get_strategy, in_scope, sees_everything
 from manyhands.strategies.distributed_dataset import (
@@ -77,6 +77,14 @@ class Strategy:
     ) -> Any:
         """Run a step on every device; it sees the whole batch, as on one device."""
         del options
+        if not isinstance(args, tuple | list):
+            raise StepError(
+                explain(
+                    "The arguments of a step are a tuple.",
+                    got=f"args={type(args).__name__}",
+                    fix="strategy.run(step, args=(x,)), with the comma.",
+                )
+            )
         return self._runner.run(fn, tuple(args), dict(kwargs or {}))
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:

@@ -118,13 +118,26 @@ def __getattr__(name: str) -> Any:
         found = importlib.import_module(module)
         found = getattr(found, attribute) if attribute else found
     elif name in _NAMESPACES:
-        return importlib.import_module(f"manyhands.tf.{name}")
+        return _helpful(importlib.import_module(f"manyhands.tf.{name}"), name)
     elif name.startswith("__"):
         raise AttributeError(name)
     else:
         raise missing(f"tf.{name}")
     globals()[name] = found
     return found
+
+
+def _helpful(module: Any, namespace: str) -> Any:
+    """Let a missing name of a namespace say what to use, too."""
+    if "__getattr__" not in vars(module):
+
+        def nothing(name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            raise missing(f"tf.{namespace}.{name}")
+
+        setattr(module, "__getattr__", nothing)  # noqa: B010
+    return module
 
 
 def __dir__() -> list[str]:

@@ -21,9 +21,14 @@ newaxis = None
 class ShapeTensor(np.ndarray):
     """A shape as numbers, known while a step is traced."""
 
-    def numpy(self) -> np.ndarray:
-        """The numbers."""
-        return np.asarray(self)
+    def numpy(self) -> Any:
+        """The numbers; one alone as itself."""
+        value = np.asarray(self)
+        return value if value.ndim else value[()]
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return np.asarray(found).view(ShapeTensor) if isinstance(found, np.generic) else found
 
 
 def _dims(shape: Any) -> tuple[int, ...]:
@@ -57,10 +62,10 @@ def shape_n(inputs: Any, out_type: Any = "int32", name: Any = None) -> Any:
     return [shape(one, out_type) for one in inputs]
 
 
-def rank(input: Any, name: Any = None) -> int:
+def rank(input: Any, name: Any = None) -> Any:
     """How many dims."""
     del name
-    return tensor(input).ndim
+    return np.asarray(tensor(input).ndim, "int32").view(ShapeTensor)
 
 
 def size(input: Any, out_type: Any = "int32", name: Any = None) -> Any:

@@ -6,11 +6,9 @@ The work is `engine.Function`'s; here are TensorFlow's arguments, methods and wo
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import warnings
-import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +35,6 @@ class PolymorphicFunction:
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._function = Function(python_function)
-        self._bound: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._last_traced: deque[bool] = deque(maxlen=_OFTEN)
         self._warned = False
         functools.update_wrapper(self, python_function)
@@ -56,16 +53,11 @@ class PolymorphicFunction:
         """Make it a method, with traces of its own for each object."""
         if instance is None:
             return self
-        try:
-            bound = self._bound.get(instance)
-        except TypeError:  # cannot be referred to weakly
-            bound = None
+        held = getattr(instance, "__dict__", {}).setdefault("_manyhands_functions", {})
+        bound = held.get(id(self))
         if bound is None:
-            bound = PolymorphicFunction(
-                self.python_function.__get__(instance, owner), self.input_signature
-            )
-            with contextlib.suppress(TypeError):
-                self._bound[instance] = bound
+            method = self.python_function.__get__(instance, owner)
+            held[id(self)] = bound = PolymorphicFunction(method, self.input_signature)
         return bound
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:

@@ -89,6 +89,8 @@ class _V1:
             return SimpleNamespace(
                 set_verbosity=lambda *_: None, DEBUG=10, INFO=20, WARN=30, ERROR=40, FATAL=50
             )
+        if name == "SummaryMetadata":
+            return lambda **given: SimpleNamespace(plugin_data=SimpleNamespace(), **given)
         if name == "Session":
             raise missing("tf.compat.v1.Session")
         return getattr(importlib.import_module("manyhands.tf"), name)

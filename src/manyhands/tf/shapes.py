@@ -20,6 +20,17 @@ class TensorShape(tuple):
             dims = ()
         return super().__new__(cls, (dims,) if isinstance(dims, int) else tuple(dims))
 
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return TensorShape(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Any) -> TensorShape:
+        return TensorShape((*self, *other))
+
+    def __radd__(self, other: Any) -> Any:
+        joined = (*other, *self)
+        return list(joined) if isinstance(other, list) else TensorShape(joined)
+
     def as_list(self) -> list[int | None]:
         """The dims as a list."""
         return list(self)

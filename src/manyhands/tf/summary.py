@@ -135,6 +135,12 @@ def text(name: str, data: Any, step: Any = None, description: Any = None) -> boo
     return _write("text", name, data, step)
 
 
+def write(tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: Any = None) -> bool:
+    """Nothing: what plugins write (a model's graph, say) is not written here."""
+    del tag, tensor, step, metadata, name
+    return False
+
+
 def flush(writer: Any = None, name: Any = None) -> None:
     """Put everything on the disk."""
     del name
@@ -189,6 +195,16 @@ def trace_off() -> None:
         return  # none was started
 
 
+@contextmanager
+def _summary_scope(name: str, default_name: str = "summary", values: Any = None) -> Iterator[Any]:
+    """A tag for a summary, and the name it is made from."""
+    del values
+    yield name or default_name, name
+
+
 experimental = SimpleNamespace(
-    set_step=_set_step, get_step=_get_step, write_raw_pb=lambda *_, **__: False
+    summary_scope=_summary_scope,
+    set_step=_set_step,
+    get_step=_get_step,
+    write_raw_pb=lambda *_, **__: False,
 )

@@ -31,7 +31,14 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = "only_first_replica"
 
 
-class Variable(keras.Variable):
+class _AnyVariable(type(keras.Variable)):
+    """Lets Keras' own variables pass for `tf.Variable`s."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, keras.Variable)
+
+
+class Variable(keras.Variable, metaclass=_AnyVariable):
     """A tensor that can be changed.
 
     Args:

@@ -12,15 +12,15 @@ from typing import Any
 from keras.src.backend.jax import core
 
 
-def install_conditions(*, branch: Callable[..., Any], in_step: Callable[[], bool]) -> None:
-    """Teach Keras, once a process."""
+def install_conditions(*, branch: Callable[..., Any], applies: Callable[[Any], bool]) -> None:
+    """Teach Keras, once a process; `applies` says whether to branch our way on a condition."""
     original = core.cond
     if getattr(original, "_manyhands_installed", False):
         return
 
     @functools.wraps(original)
     def cond(pred: Any, true_fn: Any, false_fn: Any) -> Any:
-        return branch(pred, true_fn, false_fn) if in_step() else original(pred, true_fn, false_fn)
+        return (branch if applies(pred) else original)(pred, true_fn, false_fn)
 
     setattr(cond, "_manyhands_installed", True)  # noqa: B010
     core.cond = cond
