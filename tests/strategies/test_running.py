@@ -378,6 +378,35 @@ class TestReplicas:
         with pytest.raises(StepError, match="drop_remainder=True"):
             four.run(lambda x: mh.get_replica_context().all_reduce("SUM", x.sum()), args=(X[:5],))
 
+    def test_the_only_replica_may_look_at_values(self):
+        one = mh.OneDeviceStrategy("cpu:0")
+
+        def step(x):
+            replica = mh.get_replica_context()
+            if int(replica.replica_id_in_sync_group) == 0 and float(x.sum()) < 1e9:
+                return replica.all_reduce("SUM", x.sum())
+            return None
+
+        with pytest.warns(ManyhandsWarning, match="step runs eagerly"):
+            given = one.run(step, args=(X,))
+        np.testing.assert_allclose(float(given), X.sum(), rtol=1e-5)
+
+    @pytest.mark.parametrize("share", [False, True])
+    def test_the_number_of_replicas_read_outside_is_doubted(self, four, share):
+        outside = four.num_replicas_in_sync
+        assert outside == 4
+        factor = 1 / outside if share else outside
+
+        def doubtful(x):
+            return x.mean() * factor
+
+        def fine(x):
+            return x.mean() / four.num_replicas_in_sync
+
+        with pytest.warns(ManyhandsWarning, match="inside the step, or divide by the global"):
+            four.run(doubtful, args=(X,))
+        np.testing.assert_allclose(four.run(fine, args=(X,)), X.mean(), rtol=1e-5)
+
     def test_where_we_are(self, four):
         assert mh.get_strategy() is None
         assert mh.get_replica_context() is None

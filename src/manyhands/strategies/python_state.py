@@ -18,6 +18,7 @@ import keras
 import numpy as np
 
 from manyhands.strategies.fingerprint import Same
+from manyhands.strategies.replicas import is_of_replicas
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _MOST_ITEMS = 64
@@ -30,6 +31,8 @@ class PythonState:
     def __init__(self, step: Callable[..., Any]) -> None:
         self._step = step
         self._places: list[tuple[Callable[[Any], None], Any]] = []
+        self.uses_num_replicas = False
+        """Whether the step's code sees the number of replicas as it is outside of a step."""
         self.key = tuple(self._walk(step, set()))
 
     def changed(self) -> bool:
@@ -74,6 +77,7 @@ class PythonState:
     ) -> Iterator[Any]:
         if isinstance(value, _PLAIN):
             self._places.append((put, value))
+            self.uses_num_replicas |= is_of_replicas(value) and value != 1
             yield type(value), value
         elif isinstance(value, list | tuple | dict | set):
             yield from self._of_container(value)

@@ -73,6 +73,21 @@ class ReplicaContext:
         pass
 
 
+class OnlyReplica(ReplicaContext):
+    """The one replica there is, in a step that runs eagerly: its values are everybody's."""
+
+    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
+        """Give the value itself."""
+        del options
+        ReduceOp.of(reduce_op)
+        return value
+
+    def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
+        """Give the value itself."""
+        del axis, options
+        return value
+
+
 def run_per_replica(
     strategy: Strategy, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:

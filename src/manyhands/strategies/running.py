@@ -22,7 +22,7 @@ from manyhands.errors import ManyhandsWarning, StepError, explain
 from manyhands.strategies.context import AsksForReplicaError, in_step
 from manyhands.strategies.fingerprint import fingerprint
 from manyhands.strategies.python_state import PythonState
-from manyhands.strategies.replica_context import PerReplicaValue, run_per_replica
+from manyhands.strategies.replica_context import OnlyReplica, PerReplicaValue, run_per_replica
 
 if TYPE_CHECKING:
     from manyhands.strategies.strategy import Strategy
@@ -58,9 +58,11 @@ class Runner:
         same = fingerprint(step)
         if same in self._eager:
             return self._eager[same]
-        key = (*same, PythonState(step).key)
+        state = PythonState(step)
+        key = (*same, state.key)
         found = self._functions.get(key)
         if found is None:
+            self._doubt(step, state)
             found = Function(
                 _named(lambda *args, **kwargs: self._inside(step, args, kwargs), step),
                 self._strategy.placement,
@@ -73,6 +75,19 @@ class Runner:
                 self._functions.popitem(last=False)
         self._functions.move_to_end(key)
         return found
+
+    def _doubt(self, step: Any, state: PythonState) -> None:
+        """Say so when a step uses the number of replicas that was read outside of it."""
+        if not state.uses_num_replicas or self._strategy.num_devices == 1:
+            return
+        warnings.warn(
+            f"{getattr(step, '__name__', step)} uses strategy.num_replicas_in_sync as it was read "
+            f"outside of it ({self._strategy.num_devices}). A step sees the whole batch, so there "
+            "it is 1: a loss divided by it would be too small. Read "
+            "strategy.num_replicas_in_sync inside the step, or divide by the global batch size.",
+            ManyhandsWarning,
+            stacklevel=5,
+        )
 
     def _changes_each_time(self, step: Any, key: Any) -> bool:
         self._alike[key[0]] += 1
@@ -94,11 +109,13 @@ class Runner:
                 with in_step(self._strategy, None):
                     return step(*args, **kwargs)
             except AsksForReplicaError:
-                if scope is None or before is None:
-                    raise _needs_a_trace(step) from None
-                scope.restore(before)
+                if scope is not None:
+                    scope.restore(before)
         if scope is None:
-            raise _needs_a_trace(step)
+            if self._strategy.num_devices > 1:
+                raise _needs_a_trace(step)
+            with in_step(self._strategy, OnlyReplica(self._strategy, 0)):
+                return step(*args, **kwargs)
         return run_per_replica(self._strategy, step, args, kwargs)
 
 

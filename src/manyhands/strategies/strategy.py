@@ -28,6 +28,7 @@ from manyhands.strategies.distributed_dataset import (
 )
 from manyhands.strategies.reduce_op import ReduceOp
 from manyhands.strategies.replica_context import PerReplicaValue
+from manyhands.strategies.replicas import NumReplicas
 from manyhands.strategies.running import Runner
 from manyhands.training import PlacementDriver
 
@@ -47,7 +48,7 @@ class Strategy:
     @property
     def num_replicas_in_sync(self) -> int:
         """How many replicas share a batch; 1 inside a step, which sees the whole batch."""
-        return 1 if sees_everything() else self.num_devices
+        return 1 if sees_everything() else NumReplicas(self.num_devices)
 
     @property
     def num_devices(self) -> int:
