@@ -374,9 +374,45 @@ class TestReplicas:
         assert [float(v) for v in four.experimental_local_results(given)] == [6, 6, 6, 6]
         assert float(four.reduce("SUM", given)) == 24.0
 
-    def test_rows_that_do_not_divide_are_refused_with_what_to_do(self, four):
-        with pytest.raises(StepError, match="drop_remainder=True"):
-            four.run(lambda x: mh.get_replica_context().all_reduce("SUM", x.sum()), args=(X[:5],))
+    def test_rows_that_do_not_divide(self, four):
+        def step(x):
+            replica = mh.get_replica_context()
+            share = x.sum()
+            total = replica.all_reduce("SUM", share)
+            mean = replica.all_reduce("MEAN", {"total": total})["total"]
+            return x, replica.replica_id_in_sync_group + 0 * share, mean
+
+        rows, number, total = four.run(step, args=(X[:6],))
+        assert [len(part) for part in four.experimental_local_results(rows)] == [2, 2, 2, 0]
+        np.testing.assert_allclose(four.gather(rows, axis=0), X[:6])
+        assert [float(n) for n in number.values] == [0, 1, 2, 3]
+        np.testing.assert_allclose([float(t) for t in total.values], [X[:6].sum()] * 4, rtol=1e-5)
+
+    def test_gradients_of_rows_that_do_not_divide(self, four):
+        def trained(strategy):
+            keras.utils.set_random_seed(0)
+            net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+            optimizer, mean = keras.optimizers.SGD(0.1), keras.metrics.Mean()
+
+            def step(x):
+                assert mh.get_replica_context() is not None
+                with mh.GradientTape() as tape:
+                    each = keras.ops.sum(net(x) ** 2, -1)
+                    loss = keras.ops.sum(each) / 7
+                gradients = tape.gradient(loss, net.trainable_variables)
+                optimizer.apply(gradients, net.trainable_variables)
+                mean.update_state(each)
+                return loss
+
+            given = [strategy.run(step, args=(X[:7],)) for _ in range(2)]
+            losses = [float(strategy.reduce("SUM", loss)) for loss in given]
+            return [*losses, float(mean.result())], net.get_weights()
+
+        got, weights = trained(four)
+        wanted, wanted_weights = trained(mh.OneDeviceStrategy("cpu:0"))
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+        for one, other in zip(weights, wanted_weights, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
     def test_the_only_replica_may_look_at_values(self):
         one = mh.OneDeviceStrategy("cpu:0")

@@ -47,7 +47,4 @@ def _summed_over_replicas(gradients: list[Any]) -> list[Any]:
     replica = replica_of_step()
     if replica is None:
         return gradients
-    return [
-        None if gradient is None else replica.all_reduce(ReduceOp.SUM, gradient)
-        for gradient in gradients
-    ]
+    return replica.all_reduce(ReduceOp.SUM, gradients)

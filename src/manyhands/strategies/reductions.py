@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 
 from manyhands.engine.step_program import Rows
+from manyhands.strategies.per_replica import PerReplicaRows, PerReplicaValue
 from manyhands.strategies.reduce_op import ReduceOp
-from manyhands.strategies.replica_context import PerReplicaValue
 
 
 def reduce(op: ReduceOp, value: Any, axis: int | None) -> Any:
@@ -28,7 +28,7 @@ def gather(value: Any, axis: int) -> Any:
 
 def local_results(value: Any) -> tuple[Any, ...]:
     """List the replicas' values; a value that is everybody's stands for itself."""
-    if isinstance(value, Rows | PerReplicaValue):
+    if _is_split(value):
         return value.values
     parts = jax.tree.leaves(value, is_leaf=_is_split)
     split = [part for part in parts if _is_split(part)]
@@ -44,13 +44,13 @@ def local_results(value: Any) -> tuple[Any, ...]:
 
 
 def _is_split(value: Any) -> bool:
-    return isinstance(value, Rows | PerReplicaValue)
+    return isinstance(value, Rows | PerReplicaValue | PerReplicaRows)
 
 
 def _gathered(part: Any, axis: int) -> Any:
     if isinstance(part, Rows):
         return part.whole if axis == 0 else jnp.concatenate(part.values, axis)
-    if isinstance(part, PerReplicaValue):
+    if isinstance(part, PerReplicaValue | PerReplicaRows):
         return jnp.concatenate(part.values, axis)
     return part
 

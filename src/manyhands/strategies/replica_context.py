@@ -17,6 +17,8 @@ import jax.numpy as jnp
 from manyhands.engine.step_scope import InnerScope, innermost_scope
 from manyhands.errors import StepError, explain
 from manyhands.strategies.context import in_step
+from manyhands.strategies.one_by_one import run_one_by_one
+from manyhands.strategies.per_replica import PerReplicaValue, together
 from manyhands.strategies.reduce_op import ReduceOp
 
 if TYPE_CHECKING:
@@ -98,6 +100,8 @@ def run_per_replica(
         (args, kwargs), is_leaf=lambda part: isinstance(part, PerReplicaValue)
     )
     count = strategy.num_devices
+    if any(not _divides(leaf, count) for leaf in leaves):
+        return run_one_by_one(strategy, step, leaves, structure)
     split = [_split(leaf, count) for leaf in leaves]
     axes = [0 if is_split else None for is_split, _ in split]
     written: list[Any] = []
@@ -114,32 +118,15 @@ def run_per_replica(
         jnp.arange(count), *(part for _, part in split)
     )
     for variable, values in zip(written, new, strict=True):
-        around.add_update((variable, _together(variable, values, around)))
+        around.add_update((variable, together(variable, values, around)))
     if count == 1:
         return jax.tree.map(lambda part: part[0], result)
     return jax.tree.map(PerReplicaValue, result)
 
 
-class PerReplicaValue:
-    """What each replica's step gave, led by the replicas; a pytree, so that it leaves a trace."""
-
-    def __init__(self, stacked: Any) -> None:
-        self.stacked = stacked
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """One value a replica."""
-        return tuple(self.stacked[i] for i in range(self.stacked.shape[0]))
-
-    def __repr__(self) -> str:
-        return f"PerReplica({list(self.values)})"
-
-
-jax.tree_util.register_pytree_node(
-    PerReplicaValue,
-    lambda value: ((value.stacked,), None),
-    lambda _, parts: PerReplicaValue(*parts),
-)
+def _divides(leaf: Any, count: int) -> bool:
+    has_rows = isinstance(leaf, jax.Array) and leaf.ndim > 0
+    return not has_rows or leaf.shape[0] % count == 0
 
 
 def _split(leaf: Any, count: int) -> tuple[bool, Any]:
@@ -147,26 +134,4 @@ def _split(leaf: Any, count: int) -> tuple[bool, Any]:
         return True, leaf.stacked
     if not isinstance(leaf, jax.Array) or leaf.ndim == 0:
         return False, leaf
-    if leaf.shape[0] % count:
-        raise StepError(
-            explain(
-                "A step that asks for its replica needs as many rows on each.",
-                got=f"{leaf.shape[0]} rows for {count} replicas",
-                fix="batch with drop_remainder=True, or leave get_replica_context out of the step: "
-                "it then sees the whole batch, of any size.",
-            )
-        )
     return True, leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:])
-
-
-def _together(variable: Any, values: Any, around: Any) -> Any:
-    """Bring one variable's values of all replicas together, as its aggregation says."""
-    if variable.aggregation == "sum":
-        before = around.get_current_value(variable)
-        return before + jnp.sum(values - before, axis=0)
-    if variable.aggregation == "only_first_replica" or not jnp.issubdtype(
-        values.dtype, jnp.floating
-    ):
-        return values[0]
-    same = jnp.all(values == values[:1])
-    return jnp.where(same, values[0], jnp.mean(values, axis=0))

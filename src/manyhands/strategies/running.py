@@ -21,8 +21,9 @@ from manyhands.engine.step_scope import current_step
 from manyhands.errors import ManyhandsWarning, StepError, explain
 from manyhands.strategies.context import AsksForReplicaError, in_step
 from manyhands.strategies.fingerprint import fingerprint
+from manyhands.strategies.per_replica import PerReplicaValue
 from manyhands.strategies.python_state import PythonState
-from manyhands.strategies.replica_context import OnlyReplica, PerReplicaValue, run_per_replica
+from manyhands.strategies.replica_context import OnlyReplica, run_per_replica
 
 if TYPE_CHECKING:
     from manyhands.strategies.strategy import Strategy

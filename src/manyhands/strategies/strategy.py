@@ -26,8 +26,8 @@ from manyhands.strategies.distributed_dataset import (
     InputContext,
     ValueContext,
 )
+from manyhands.strategies.per_replica import PerReplicaValue
 from manyhands.strategies.reduce_op import ReduceOp
-from manyhands.strategies.replica_context import PerReplicaValue
 from manyhands.strategies.replicas import NumReplicas
 from manyhands.strategies.running import Runner
 from manyhands.training import PlacementDriver
