@@ -13,6 +13,9 @@ Each message has three lines: what is wrong, what we got, what to do.  Where a p
 Keras or TensorFlow would catch a ValueError or a RuntimeError, ours is one too.
 """
 
+import sys
+import warnings
+
 
 class ManyhandsError(Exception):
     """Anything that manyhands itself reports."""
@@ -48,6 +51,17 @@ class StepError(ManyhandsError, RuntimeError):
 
 class ManyhandsWarning(UserWarning):
     """Something was done for you that you may want to know."""
+
+
+def warn(message: str) -> None:
+    """Say something once to the user, at the line of the program that it is about."""
+    level, frame = 1, sys._getframe(0)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, ManyhandsWarning, stacklevel=level)
+
+
+_LIBRARIES = {"manyhands", "keras", "jax", "contextlib", "functools", "runpy"}
 
 
 def explain(what: str, *, got: str, fix: str) -> str:

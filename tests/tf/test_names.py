@@ -97,6 +97,8 @@ t = tf.lookup.StaticHashTable
 s = tf.distribute.MultiWorkerMirroredStrategy()
 y = tf.py_function(print, [], [])
 z = other.tf.nothing
+k = tf.keras
+k.layers.NoSuchLayer
 """
 
 
@@ -107,6 +109,7 @@ def test_check_finds_names_by_line():
     assert found[(9, "tf.lookup.StaticHashTable")] == "missing"
     assert found[(10, "tf.distribute.MultiWorkerMirroredStrategy")] == "missing"
     assert found[(11, "tf.py_function")] == "translated"
+    assert found[(14, "tf.keras.layers.NoSuchLayer")] == "missing"
     assert not [name for _, name in found if "nothing" in name]
 
 

@@ -7,7 +7,6 @@ runs eagerly from then on, which is said once.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,7 +23,7 @@ from manyhands.engine.placement import Placement
 from manyhands.engine.step_program import Rows, StepProgram, place_rows
 from manyhands.engine.step_scope import current_step
 from manyhands.engine.traced_step import trace_step
-from manyhands.errors import ManyhandsWarning
+from manyhands.errors import warn
 
 
 class NeedsValuesError(NotTraceable):
@@ -211,12 +210,10 @@ class Function:
             return
         name = getattr(self.python_function, "__name__", repr(self.python_function))
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        warnings.warn(
-            f"{name} runs eagerly, operation by operation: it needs values while it is compiled "
-            f"({reason}). The results are the same, it is only slower. To compile it, leave "
-            ".numpy(), print and Python branches on tensors out of it.",
-            ManyhandsWarning,
-            stacklevel=4,
+        warn(
+            f"{name} runs eagerly, operation by operation: {reason}. The results are the same, it is "
+            "only slower. What is compiled has no .numpy(), no print, no Python branch on a tensor, "
+            "and changes no Python object."
         )
 
 

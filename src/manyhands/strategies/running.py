@@ -8,7 +8,6 @@ once for each.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ import jax
 from manyhands.engine.function import Function
 from manyhands.engine.jax_inside import is_eager
 from manyhands.engine.step_scope import current_step
-from manyhands.errors import ManyhandsWarning, StepError, explain
+from manyhands.errors import StepError, explain, warn
 from manyhands.strategies.context import AsksForReplicaError, in_step
 from manyhands.strategies.fingerprint import fingerprint
 from manyhands.strategies.per_replica import PerReplicaValue
@@ -81,24 +80,20 @@ class Runner:
         """Say so when a step uses the number of replicas that was read outside of it."""
         if not state.uses_num_replicas or self._strategy.num_devices == 1:
             return
-        warnings.warn(
+        warn(
             f"{getattr(step, '__name__', step)} uses strategy.num_replicas_in_sync as it was read "
             f"outside of it ({self._strategy.num_devices}). A step sees the whole batch, so there "
             "it is 1: a loss divided by it would be too small. Read "
-            "strategy.num_replicas_in_sync inside the step, or divide by the global batch size.",
-            ManyhandsWarning,
-            stacklevel=5,
+            "strategy.num_replicas_in_sync inside the step, or divide by the global batch size."
         )
 
     def _changes_each_time(self, step: Any, key: Any) -> bool:
         self._alike[key[0]] += 1
         if self._alike[key[0]] == _MOST_ALIKE:
-            warnings.warn(
+            warn(
                 f"{getattr(step, '__name__', step)} reads other Python objects each time it is "
                 "run, so it would be compiled each time; it runs eagerly from now on. Pass what "
-                "changes as arguments: strategy.run(step, args=(...)), or keep it in a Variable.",
-                ManyhandsWarning,
-                stacklevel=5,
+                "changes as arguments: strategy.run(step, args=(...)), or keep it in a Variable."
             )
         return self._alike[key[0]] >= _MOST_ALIKE
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from types import SimpleNamespace
 from typing import Any
 
 from manyhands import config, strategies
 from manyhands.devices.names import parse
 from manyhands.engine.step_program import Rows
-from manyhands.errors import DeviceError, ManyhandsError, ManyhandsWarning, explain
+from manyhands.errors import DeviceError, ManyhandsError, explain, warn
 from manyhands.strategies import (
     DistributedDataset,
     InputContext,
@@ -48,11 +47,9 @@ def _rehearsed(devices: Any) -> Any:
         is_gpu = name is not None and name.kind == "gpu"
         replaced.append(f"CPU:{name.index}" if name is not None and is_gpu else one)
     if replaced != named:
-        warnings.warn(
+        warn(
             f"There is no GPU here; {', '.join(map(str, named))} are rehearsed on "
-            f"{', '.join(map(str, replaced))}.",
-            ManyhandsWarning,
-            stacklevel=4,
+            f"{', '.join(map(str, replaced))}."
         )
     return replaced
 

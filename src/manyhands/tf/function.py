@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,7 @@ import jax
 import numpy as np
 
 from manyhands.engine.function import Function
-from manyhands.errors import ManyhandsWarning
+from manyhands.errors import warn
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.shapes import TensorSpec
 from manyhands.tf.tensor import tensor
@@ -90,12 +89,10 @@ class PolymorphicFunction:
         if not self._warned and self._last_traced.count(True) == _OFTEN:
             self._warned = True
             name = getattr(self.python_function, "__name__", "function")
-            warnings.warn(
+            warn(
                 f"{_OFTEN} out of the last {_OFTEN} calls to {name} triggered tf.function "
                 "retracing, which compiles again each time. Pass tensors instead of Python "
-                "numbers, keep shapes equal, and make the function once, outside of loops.",
-                ManyhandsWarning,
-                stacklevel=3,
+                "numbers, keep shapes equal, and make the function once, outside of loops."
             )
 
 

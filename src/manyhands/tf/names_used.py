@@ -118,15 +118,28 @@ class _Finder(ast.NodeVisitor):
             self.found.append((node.lineno, full))
             self._known[alias.asname or alias.name] = full
 
+    def visit_Assign(self, node: ast.Assign) -> None:
+        """`layers = tf.keras.layers`: another name for a part."""
+        full = self._full(node.value)
+        target = node.targets[0]
+        if full is not None and isinstance(target, ast.Name) and len(node.targets) == 1:
+            self._known[target.id] = full
+        self.generic_visit(node)
+
+    def _full(self, node: ast.expr) -> str | None:
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id not in self._known:
+            return None
+        return ".".join([self._known[node.id], *reversed(parts)])
+
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """`tf.nn.relu`: the whole of it, once."""
-        parts: list[str] = []
-        inner: ast.expr = node
-        while isinstance(inner, ast.Attribute):
-            parts.append(inner.attr)
-            inner = inner.value
-        if isinstance(inner, ast.Name) and inner.id in self._known:
-            self.found.append((node.lineno, ".".join([self._known[inner.id], *reversed(parts)])))
+        full = self._full(node)
+        if full is not None:
+            self.found.append((node.lineno, full))
         else:
             self.generic_visit(node)
 
