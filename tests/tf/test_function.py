@@ -230,6 +230,45 @@ def test_custom_gradients_work_in_fit_too():
     np.testing.assert_allclose(trained(keras.layers.Lambda(doubled)), 2 * plain, rtol=1e-5)
 
 
+def test_a_custom_gradient_may_want_variables():
+    weight = tf.Variable(2.0)
+
+    @tf.custom_gradient
+    def scaled(x):
+        def gradient(seed, variables=None):
+            return seed * weight * 10.0, [seed * x * 100.0 for _ in variables]
+
+        return weight * x, gradient
+
+    def gradients(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = scaled(x)
+        return tape.gradient(y, [x, weight])
+
+    for run in (gradients, tf.function(gradients)):
+        assert [float(g) for g in run(tf.constant(3.0))] == [20.0, 300.0]
+
+
+def test_tensor_arrays_are_filled_in_loops(recwarn):
+    @tf.function
+    def squares(count):
+        array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in range(count):
+            array = array.write(i, tf.cast(i, tf.float32) ** 2)
+        return array.stack()
+
+    np.testing.assert_array_equal(squares(4), [0, 1, 4, 9])
+    array = tf.TensorArray("float32", size=3).write(1, [1.0, 2.0])
+    np.testing.assert_array_equal(array.stack(), [[0, 0], [1, 2], [0, 0]])
+    np.testing.assert_array_equal(array.gather([1]), [[1, 2]])
+    assert array.unstack(tf.ones([2, 3])).size() == 2
+    assert array.read(0).shape == (3,)
+    with pytest.raises(IndexError, match="not resizeable"):
+        array.write(5, [0.0, 0.0, 0.0])
+    assert not recwarn.list
+
+
 def test_objects_with_compiled_methods_can_go():
     class Holder:
         @tf.function

@@ -76,6 +76,7 @@ _TOP: dict[str, str] = {
     "shapes": "TensorShape TensorSpec",
     "variable": "Variable VariableAggregation VariableSynchronization",
     "module": "Module",
+    "tensor_array": "TensorArray",
     "function": "function",
 }
 _HOMES = {name: module for module, names in _TOP.items() for name in names.split()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import is_eager, is_tracer
 from manyhands.engine.keras_inside.variables import outside_of_steps
 from manyhands.engine.step_scope import current_step
+from manyhands.engine.tape import Tape
 from manyhands.errors import DeviceError
 from manyhands.tf.tensor import tensor
 
@@ -170,29 +172,53 @@ def _typed(given: Any, kinds: Any) -> Any:
 
 
 def custom_gradient(f: Any = None) -> Any:
-    """Give a function its own gradient: `f` returns its result and a function of cotangents."""
+    """Give a function its own gradient: `f` returns its result and a function of cotangents.
+
+    A gradient that takes `variables` is given the variables that `f` reads, and returns their
+    gradients beside those of the arguments.
+    """
+    wants_variables: list[bool] = []
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        @jax.custom_vjp
-        def run(*args: Any) -> Any:
-            return f(*args, **kwargs)[0]
-
-        def forward(*args: Any) -> Any:
-            return f(*args, **kwargs)[0], args
-
-        def backward(args: Any, seeds: Any) -> Any:
-            _, gradient = f(*args, **kwargs)
-            given = gradient(*seeds) if isinstance(seeds, list | tuple) else gradient(seeds)
-            given = tuple(given) if isinstance(given, list | tuple) else (given,)
-            return tuple(
-                jnp.zeros_like(arg) if one is None else jnp.asarray(one, arg.dtype)
-                for one, arg in zip(given, args, strict=True)
-            )
-
-        run.defvjp(forward, backward)
-        return run(*map(tensor, args))
+        values = [tensor(arg) for arg in args]
+        variables: list[Any] = []
+        if not wants_variables or wants_variables[0]:
+            tape = Tape()
+            tape.begin()
+            try:
+                _, gradient = f(*values, **kwargs)
+            finally:
+                tape.end()
+            wants_variables[:] = ["variables" in inspect.signature(gradient).parameters]
+            variables = tape.read_variables() if wants_variables[0] else []
+        return _with_gradient(f, len(values), variables, kwargs)(
+            *values, *(variable.value for variable in variables)
+        )
 
     return call
+
+
+def _with_gradient(f: Any, count: int, variables: list[Any], kwargs: dict[str, Any]) -> Any:
+    @jax.custom_vjp
+    def run(*given: Any) -> Any:
+        return f(*given[:count], **kwargs)[0]
+
+    def forward(*given: Any) -> Any:
+        return f(*given[:count], **kwargs)[0], given
+
+    def backward(given: Any, seeds: Any) -> Any:
+        _, gradient = f(*given[:count], **kwargs)
+        seeds = seeds if isinstance(seeds, list | tuple) else (seeds,)
+        found = gradient(*seeds, variables=variables) if variables else gradient(*seeds)
+        own, others = found if variables else (found, [])
+        own = own if isinstance(own, list | tuple) else [own]
+        return tuple(
+            jnp.zeros_like(value) if one is None else jnp.asarray(one, value.dtype)
+            for one, value in zip([*own, *others], given, strict=True)
+        )
+
+    run.defvjp(forward, backward)
+    return run
 
 
 def recompute_grad(f: Any) -> Any:

@@ -18,7 +18,6 @@ _INSTEAD = {
     "RaggedTensor": "padded tensors with a mask (Dataset.padded_batch, keras.layers.Masking)",
     "strings": "Python strings, in a Dataset.map function",
     "signal": "keras.ops.fft, keras.ops.stft and their relatives",
-    "TensorArray": "a Python list and tf.stack",
     "saved_model": "model.save('model.keras') and keras.saving.load_model, or model.export(path)",
     "quantization": "model.quantize of Keras",
     "autodiff": "jax.jvp",
