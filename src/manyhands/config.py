@@ -33,6 +33,7 @@ __all__ = [
     "jax_may_use_gpus",
     "memory_growth",
     "set_data_on_device",
+    "set_deterministic",
     "set_memory_fraction",
     "set_memory_growth",
     "set_steps_per_dispatch",
@@ -196,6 +197,13 @@ def set_memory_fraction(fraction: float) -> None:
     _before_start("A memory limit")
     os.environ.pop("XLA_PYTHON_CLIENT_MEM_FRACTION", None)  # JAX refuses the old name beside it
     os.environ["XLA_CLIENT_MEM_FRACTION"] = f"{fraction:.6f}"
+
+
+def set_deterministic() -> None:
+    """Let XLA use only operations that give the same numbers each time, on GPUs too."""
+    _before_start("Determinism")
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_deterministic_ops=true".strip()
 
 
 def _before_start(what: str) -> None:

@@ -213,6 +213,15 @@ def test_printing_happens_when_the_step_runs(capfd):
     assert capfd.readouterr().err.count("value:") == 2
 
 
+def test_what_is_printed_looks_as_in_tensorflow(capfd):
+    tf.print([1.0, 2.5], tf.constant([1.0, 2.5]), tf.range(20), {"a": tf.constant(1)}, 3)
+    tf.print(tf.range(8), summarize=-1)
+    assert capfd.readouterr().err.splitlines() == [
+        "[1.0, 2.5] [1 2.5] [0 1 2 ... 17 18 19] {'a': 1} 3",
+        "[0 1 2 3 4 5 6 7]",
+    ]
+
+
 def test_custom_gradients_work_in_fit_too():
     @tf.custom_gradient
     def doubled(x):

@@ -277,3 +277,49 @@ def test_kinds_of_tensors_that_are_not_here_can_be_asked_for():
     assert status_of("tf.SparseTensor")[0] == "missing"
     with pytest.raises(AttributeError, match="dense tensors"):
         tf.SparseTensor([[0]], [1.0], [1])
+
+
+def test_a_strategy_can_be_set_for_good():
+    strategy = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
+    tf.distribute.experimental_set_strategy(strategy)
+    try:
+        assert tf.distribute.get_strategy() is strategy
+    finally:
+        tf.distribute.experimental_set_strategy(None)
+    assert not tf.distribute.has_strategy()
+    assert tf.distribute.get_strategy() is tf.distribute.get_strategy()
+
+
+@pytest.mark.parametrize("name", ["disable_v2_behavior", "disable_eager_execution", "Session"])
+def test_the_first_version_is_not_pretended(name):
+    with pytest.raises(AttributeError, match=f"tf.compat.v1.{name} is not in manyhands.tf"):
+        getattr(tf.compat.v1, name)
+
+
+def test_arguments_that_change_a_result_are_not_swallowed():
+    with pytest.raises(TypeError):
+        tf.linalg.diag([1.0], padding_value=3)
+    with pytest.raises(ValueError, match="ratio"):
+        tf.io.decode_jpeg(b"", ratio=2)
+    np.testing.assert_array_equal(tf.io.decode_raw(b"\1\2", tf.uint8, fixed_length=3), [1, 2, 0])
+    np.testing.assert_array_equal(tf.math.bincount([0, 3, 3], maxlength=2), [1, 0])
+    clipped = tf.nn.embedding_lookup([[3.0, 4.0]], [0], max_norm=1.0)
+    np.testing.assert_allclose(clipped, [[0.6, 0.8]], rtol=1e-6)
+
+
+def test_determinism_reaches_xla():
+    done = run(
+        """
+        import os
+        import manyhands.tf as tf
+        tf.config.experimental.enable_op_determinism()
+        print("deterministic_ops=true" in os.environ["XLA_FLAGS"])
+        tf.zeros([1])
+        try:
+            tf.config.experimental.enable_op_determinism()
+        except RuntimeError:
+            print("too late")
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+    assert done.stdout.split("\n")[:2] == ["True", "too late"], done.stderr

@@ -104,9 +104,7 @@ _ELSEWHERE = {
     "version": ("manyhands.tf.places", "version"),
     "sysconfig": ("manyhands.tf.places", "sysconfig"),
     "get_logger": ("manyhands.tf.places", "get_logger"),
-    "no_gradient": ("manyhands.tf.places", "no_gradient"),
     "get_static_value": ("manyhands.tf.places", "get_static_value"),
-    "load_library": ("manyhands.tf.places", "load_library"),
 }
 _ALL = sorted({*_NAMESPACES, *_HOMES, *_ELSEWHERE, "__version__"})
 

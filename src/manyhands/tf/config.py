@@ -215,12 +215,25 @@ def _matmul_precision(enabled: bool) -> None:
     jax.config.update("jax_default_matmul_precision", None if enabled else "highest")
 
 
+def _uses_tensor_float_32() -> bool:
+    """Whether GPUs may compute float32 products in TensorFloat-32."""
+    chosen = jax.config.jax_default_matmul_precision  # pyright: ignore[reportAttributeAccessIssue]
+    return chosen != "highest"
+
+
+def _deterministic() -> None:
+    """Let a program give the same numbers each time it runs on the same devices."""
+    try:
+        config.set_deterministic()
+    except DevicesStartedError as error:
+        raise _too_late("Determinism") from error
+
+
 experimental = SimpleNamespace(
     set_memory_growth=_set_memory_growth,
     get_memory_growth=_get_memory_growth,
     get_memory_info=_get_memory_info,
     get_memory_usage=lambda device: _get_memory_info(device)["current"],
-    reset_memory_stats=_accepted,
     get_device_details=_get_device_details,
     list_physical_devices=list_physical_devices,
     list_logical_devices=list_logical_devices,
@@ -230,8 +243,8 @@ experimental = SimpleNamespace(
     get_virtual_device_configuration=get_logical_device_configuration,
     VirtualDeviceConfiguration=LogicalDeviceConfiguration,
     enable_tensor_float_32_execution=_matmul_precision,
-    tensor_float_32_execution_enabled=lambda: True,
-    enable_op_determinism=_accepted,
+    tensor_float_32_execution_enabled=_uses_tensor_float_32,
+    enable_op_determinism=_deterministic,
     set_synchronous_execution=_accepted,
     enable_mlir_bridge=_accepted,
     disable_mlir_bridge=_accepted,
@@ -242,12 +255,5 @@ experimental_functions_run_eagerly = functions_run_eagerly
 threading = SimpleNamespace(
     set_inter_op_parallelism_threads=_accepted,
     set_intra_op_parallelism_threads=_accepted,
-    get_inter_op_parallelism_threads=lambda: 0,
-    get_intra_op_parallelism_threads=lambda: 0,
 )
-optimizer = SimpleNamespace(
-    set_jit=_accepted,
-    get_jit=lambda: "autoclustering",
-    set_experimental_options=_accepted,
-    get_experimental_options=dict,
-)
+optimizer = SimpleNamespace(set_jit=_accepted, set_experimental_options=_accepted)

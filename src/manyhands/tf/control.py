@@ -102,21 +102,20 @@ def print_(
     name: Any = None,
 ) -> None:
     """Print values, also from inside a step that is compiled: when it runs, not when traced."""
-    del name, summarize
-    values = [part.value if isinstance(part, keras.Variable) else part for part in inputs]
+    del name
+    given = jax.tree.map(lambda p: p.value if isinstance(p, keras.Variable) else p, list(inputs))
+    leaves, structure = jax.tree.flatten(given)
+    held = [is_tracer(leaf) for leaf in leaves]
+    most = 3 if summarize is None else int(summarize)
 
-    def show(*given: Any) -> None:
-        shown = iter(given)
-        words = [
-            _word(next(shown)) if held else _word(v) for held, v in zip(traced, values, strict=True)
-        ]
+    def show(*known: Any) -> None:
+        arrived = iter(known)
+        full = [next(arrived) if later else leaf for later, leaf in zip(held, leaves, strict=True)]
+        words = [_word(part, most) for part in jax.tree.unflatten(structure, full)]
         builtins.print(*words, sep=sep, end=end, file=_stream(output_stream))
 
-    traced = [is_tracer(value) for value in values]
-    if any(traced) or current_step() is not None:
-        jax.debug.callback(
-            show, *[value for value, held in zip(values, traced, strict=True) if held]
-        )
+    if any(held) or current_step() is not None:
+        jax.debug.callback(show, *[leaf for later, leaf in zip(held, leaves, strict=True) if later])
     else:
         show()
 
@@ -127,11 +126,25 @@ def _stream(given: Any) -> Any:
     return sys.stderr if given is None else given
 
 
-def _word(value: Any) -> str:
-    if isinstance(value, jax.Array | np.ndarray | np.generic):
-        value = np.asarray(value)
-        return str(value[()]) if value.ndim == 0 else np.array2string(value, separator=" ")
-    return str(value)
+def _word(value: Any, most: int) -> str:
+    """Write a value as TensorFlow does: the first and last few of many, nested as it is."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k!r}: {_word(v, most)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        left, right = "[]" if isinstance(value, list) else "()"
+        return left + ", ".join(_word(one, most) for one in value) + right
+    if not isinstance(value, jax.Array | np.ndarray | np.generic):
+        return str(value)
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{array[()]:g}" if array.dtype.kind == "f" else str(array[()])
+    return np.array2string(
+        array,
+        separator=" ",
+        threshold=2 * most if most >= 0 else array.size + 1,
+        edgeitems=max(most, 0) or 3,
+        formatter={"float_kind": lambda number: f"{number:g}", "int_kind": str},
+    )
 
 
 def py_function(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,9 +21,10 @@ from manyhands.strategies import (
     in_cross_replica_context,
 )
 from manyhands.strategies.distributed_dataset import DistributedIterator, ValueContext
+from manyhands.strategies.per_replica import PerReplicaRows, PerReplicaValue
 from manyhands.strategies.replica_context import ReplicaContext
 
-DistributedValues = Rows
+DistributedValues = Rows | PerReplicaValue | PerReplicaRows
 
 
 class MirroredStrategy(strategies.MirroredStrategy):
@@ -59,17 +61,26 @@ def get_strategy() -> Any:
     return strategies.get_strategy() or _default()
 
 
+@functools.cache
 def _default() -> Any:
+    """One for the program, which keeps the steps it has compiled."""
     import jax
 
     chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
-
     return OneDeviceStrategy(chosen or jax.local_devices()[0])
 
 
+_entered: list[Any] = []
+
+
 def experimental_set_strategy(strategy: Any) -> None:
-    """Enter a strategy's scope for good."""
-    strategy.scope().__enter__()
+    """Enter a strategy's scope for good; None leaves it again."""
+    while _entered:
+        _entered.pop().__exit__(None, None, None)
+    if strategy is not None:
+        scope = strategy.scope()
+        scope.__enter__()
+        _entered.append(scope)  # held: a scope that nobody holds is left
 
 
 class _NotYet:

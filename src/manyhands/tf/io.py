@@ -51,18 +51,30 @@ def decode_raw(
     name: Any = None,
 ) -> Any:
     """Take bytes for numbers."""
-    del name, fixed_length
+    del name
     kind = as_dtype(out_type).dtype.newbyteorder("<" if little_endian else ">")
     given = np.asarray(input_bytes, dtype=object)
-    rows = [np.frombuffer(one, kind).astype(kind.newbyteorder("=")) for one in given.ravel()]
+    pieces = given.ravel()
+    if fixed_length is not None:  # zeros fill up what is shorter
+        pieces = [one[:fixed_length].ljust(fixed_length, b"\0") for one in pieces]
+    rows = [np.frombuffer(one, kind).astype(kind.newbyteorder("=")) for one in pieces]
     return jnp.asarray(np.stack(rows).reshape(*given.shape, -1), on_device(out_type))
 
 
 def decode_jpeg(
-    contents: Any, channels: int = 0, ratio: int = 1, name: Any = None, **_: Any
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: Any = None,
 ) -> Any:
-    """Read a JPEG picture."""
-    del ratio, name
+    """Read a JPEG picture, as Pillow does: how it is decoded is Pillow's choice."""
+    del fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method, name
+    if ratio != 1:
+        raise ValueError(f"decode_jpeg reads pictures at full size, got ratio={ratio}: resize it.")
     return jnp.asarray(decode(contents, channels))
 
 

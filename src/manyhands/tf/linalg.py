@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from manyhands.tf.array_ops import eye
+from manyhands.tf.dtypes import on_device
 from manyhands.tf.math import l2_normalize
 from manyhands.tf.tensor import tensor
 
@@ -25,14 +26,15 @@ def matmul(
     name: Any = None,
 ) -> Any:
     """Multiply matrices."""
-    del name, a_is_sparse, b_is_sparse, output_type
+    del name, a_is_sparse, b_is_sparse
     a, b = tensor(a), tensor(b)
     a = jnp.swapaxes(a, -1, -2) if transpose_a or adjoint_a else a
     b = jnp.swapaxes(b, -1, -2) if transpose_b or adjoint_b else b
-    return jnp.matmul(jnp.conj(a) if adjoint_a else a, jnp.conj(b) if adjoint_b else b)
+    found = jnp.matmul(jnp.conj(a) if adjoint_a else a, jnp.conj(b) if adjoint_b else b)
+    return found if output_type is None else found.astype(on_device(output_type))
 
 
-def matvec(a: Any, b: Any, transpose_a: bool = False, name: Any = None, **_: Any) -> Any:
+def matvec(a: Any, b: Any, transpose_a: bool = False, name: Any = None) -> Any:
     """Multiply a matrix with a vector."""
     del name
     return matmul(a, tensor(b)[..., None], transpose_a)[..., 0]
@@ -75,20 +77,20 @@ def global_norm(t_list: Any, name: Any = None) -> Any:
     return jnp.sqrt(sum(parts[1:], parts[0]))
 
 
-def diag(diagonal: Any, name: Any = None, **_: Any) -> Any:
-    """A matrix with this diagonal."""
+def diag(diagonal: Any, k: int = 0, name: Any = None) -> Any:
+    """A matrix with this diagonal, or one beside the middle."""
     del name
-    return (
-        jax.vmap(jnp.diag)(tensor(diagonal))
-        if jnp.ndim(diagonal) == 2
-        else jnp.diag(tensor(diagonal))
-    )
+    diagonal = tensor(diagonal)
+    made = lambda line: jnp.diag(line, k)  # noqa: E731
+    for _ in range(diagonal.ndim - 1):
+        made = jax.vmap(made)
+    return made(diagonal)
 
 
-def diag_part(input: Any, name: Any = None, **_: Any) -> Any:
-    """The diagonal of a matrix."""
+def diag_part(input: Any, k: int = 0, name: Any = None) -> Any:
+    """The diagonal of a matrix, or one beside the middle."""
     del name
-    return jnp.diagonal(tensor(input), axis1=-2, axis2=-1)
+    return jnp.diagonal(tensor(input), offset=k, axis1=-2, axis2=-1)
 
 
 def band_part(input: Any, num_lower: int, num_upper: int, name: Any = None) -> Any:
@@ -142,7 +144,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: Any = None) -> Any
     )
 
 
-def lstsq(matrix: Any, rhs: Any, name: Any = None, **_: Any) -> Any:
+def lstsq(matrix: Any, rhs: Any, name: Any = None) -> Any:
     """Solve linear equations as well as can be."""
     del name
     return jnp.linalg.lstsq(tensor(matrix), tensor(rhs))[0]

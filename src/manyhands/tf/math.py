@@ -205,11 +205,15 @@ def bincount(
     maxlength: Any = None,
     dtype: Any = "int32",
     name: Any = None,
-    **_: Any,
 ) -> Any:
-    """Count how often each number occurs."""
+    """Count how often each number occurs, up to `maxlength` of them."""
     del name
-    found = jnp.bincount(tensor(arr).ravel(), weights, minlength=minlength or 0, length=maxlength)
+    numbers = tensor(arr).ravel()
+    if is_tracer(numbers):
+        raise NeedsValuesError("tf.math.bincount gives as many counts as the greatest number")
+    length = max(int(numbers.max()) + 1 if numbers.size else 0, minlength or 0)
+    length = length if maxlength is None else min(length, int(maxlength))
+    found = jnp.bincount(numbers, weights, length=length)
     return found if weights is not None else found.astype(on_device(dtype))
 
 

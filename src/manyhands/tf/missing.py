@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 _INSTEAD = {
+    "disable_v2_behavior": "nothing: there are no graphs and sessions here, only eager programs",
+    "disable_eager_execution": "nothing: there are no graphs and sessions here",
+    "reset_memory_stats": "the difference of two get_memory_info: JAX cannot reset its peak",
     "Session": "TensorFlow 1 programs: run the function directly; everything is eager",
     "placeholder": "TensorFlow 1 programs: give the function an argument",
     "global_variables_initializer": "nothing: variables have their value when they are made",

@@ -40,7 +40,7 @@ _CHANGES = {
     "tf.config.experimental.set_memory_growth": "holds for every GPU of the process",
     "tf.config.threading": "accepted; XLA chooses",
     "tf.config.optimizer": "accepted; XLA chooses",
-    "tf.config.experimental.enable_op_determinism": "accepted; runs repeat on the same devices",
+    "tf.config.experimental.enable_op_determinism": "must come before the first tensor",
     "tf.distribute.NcclAllReduce": "accepted; XLA chooses how devices exchange values",
     "tf.distribute.HierarchicalCopyAllReduce": "accepted; XLA chooses",
     "tf.distribute.ReductionToOneDevice": "accepted; XLA chooses",

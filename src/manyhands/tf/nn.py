@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from keras import ops
 
 from manyhands.strategies import get_strategy
+from manyhands.tf.array_ops import _dims
 from manyhands.tf.math import (
     _axes,
     in_top_k,
@@ -112,8 +113,12 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: Any = None) -
 
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: Any = None) -> Any:
     """Pick rows of a table."""
-    del name, max_norm
-    return jnp.take(tensor(params), tensor(ids), axis=0)
+    del name
+    rows = jnp.take(tensor(params), tensor(ids), axis=0)
+    if max_norm is None:
+        return rows
+    length = jnp.linalg.norm(rows, axis=-1, keepdims=True)
+    return rows * jnp.minimum(1.0, max_norm / jnp.maximum(length, 1e-12))
 
 
 def _channels(data_format: Any) -> str:
@@ -176,12 +181,14 @@ def conv2d_transpose(
     dilations: Any = 1,
     name: Any = None,
 ) -> Any:
-    """Convolve the other way."""
-    del name, output_shape
-    return ops.conv_transpose(
-        tensor(input), tensor(filters), strides=_spatial(strides, 2), padding=padding.lower(),
-        data_format=_channels(data_format), dilation_rate=_spatial(dilations or 1, 2),
-    )  # fmt: skip
+    """Convolve the other way: what `conv2d` of an image of `output_shape` is differentiated to."""
+    del name
+    input, filters = tensor(input), tensor(filters)
+    image = jax.ShapeDtypeStruct(_dims(output_shape), input.dtype)
+    back = jax.linear_transpose(
+        lambda given: conv2d(given, filters, strides, padding, data_format, dilations), image
+    )
+    return back(input)[0]
 
 
 def max_pool2d(
@@ -282,22 +289,32 @@ def zero_fraction(value: Any, name: Any = None) -> Any:
     return jnp.mean((tensor(value) == 0).astype("float32"))
 
 
+def _last(x: Any, data_format: str) -> Any:
+    return x.transpose(0, 2, 3, 1) if data_format.startswith("NC") else x
+
+
+def _as_it_came(x: Any, data_format: str) -> Any:
+    return x.transpose(0, 3, 1, 2) if data_format.startswith("NC") else x
+
+
 def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: Any = None) -> Any:
     """Lay channels out as pixels."""
-    del name, data_format
-    x = tensor(input)
+    del name
+    x = _last(tensor(input), data_format)
     n, h, w, c = x.shape
     x = x.reshape(n, h, w, block_size, block_size, c // block_size**2)
-    return x.transpose(0, 1, 3, 2, 4, 5).reshape(n, h * block_size, w * block_size, -1)
+    found = x.transpose(0, 1, 3, 2, 4, 5).reshape(n, h * block_size, w * block_size, -1)
+    return _as_it_came(found, data_format)
 
 
 def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: Any = None) -> Any:
     """Lay pixels out as channels."""
-    del name, data_format
-    x = tensor(input)
+    del name
+    x = _last(tensor(input), data_format)
     n, h, w, c = x.shape
     x = x.reshape(n, h // block_size, block_size, w // block_size, block_size, c)
-    return x.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // block_size, w // block_size, -1)
+    found = x.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // block_size, w // block_size, -1)
+    return _as_it_came(found, data_format)
 
 
 def normalize_moments(

@@ -8,6 +8,7 @@ import logging
 from types import SimpleNamespace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from manyhands.engine.jax_inside import is_tracer
@@ -83,7 +84,7 @@ class _V1:
     """tf.compat.v1: a few names that second-version programs still use."""
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("enable_eager_execution", "enable_v2_behavior", "disable_v2_behavior"):
+        if name in ("enable_eager_execution", "enable_v2_behavior"):
             return lambda *_, **__: None
         if name == "logging":
             return SimpleNamespace(
@@ -91,9 +92,10 @@ class _V1:
             )
         if name == "SummaryMetadata":
             return lambda **given: SimpleNamespace(plugin_data=SimpleNamespace(), **given)
-        if name == "Session":
-            raise missing("tf.compat.v1.Session")
-        return getattr(importlib.import_module("manyhands.tf"), name)
+        try:
+            return getattr(importlib.import_module("manyhands.tf"), name)
+        except AttributeError:
+            raise missing(f"tf.compat.v1.{name}") from None
 
 
 def _gpu_name(*_: Any) -> str:
@@ -107,19 +109,10 @@ def get_logger() -> logging.Logger:
     return logging.getLogger("tensorflow")
 
 
-def no_gradient(*_: Any) -> None:
-    """Nothing."""
-
-
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value where it is known."""
     del partial
     return None if is_tracer(tensor) else np.asarray(tensor)
-
-
-def load_library(path: Any) -> Any:
-    """TensorFlow's own operations cannot be loaded."""
-    raise missing(f"tf.load_library({path!r})")
 
 
 autograph = SimpleNamespace(
@@ -128,7 +121,7 @@ autograph = SimpleNamespace(
     to_graph=_as_it_is,
 )
 compat = _Compat()
-experimental = SimpleNamespace(numpy=np)
+experimental = SimpleNamespace(numpy=jnp)
 test = SimpleNamespace(
     is_gpu_available=lambda *_, **__: bool(_gpu_name()),
     gpu_device_name=_gpu_name,
@@ -136,10 +129,4 @@ test = SimpleNamespace(
     is_built_with_gpu_support=lambda: bool(_gpu_name()),
 )
 version = SimpleNamespace(VERSION="2.21.0", GIT_VERSION="manyhands", COMPILER_VERSION="XLA")
-sysconfig = SimpleNamespace(
-    get_build_info=lambda: {
-        "is_cuda_build": bool(_gpu_name()),
-        "cuda_version": "",
-        "cudnn_version": "",
-    }
-)
+sysconfig = SimpleNamespace(get_build_info=lambda: {"is_cuda_build": bool(_gpu_name())})
