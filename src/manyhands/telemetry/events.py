@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.data.dataset.records import write_record
+from manyhands.data.dataset.wire import bytes_field, number_field, varint
 
 _SCALAR, _TENSOR, _PICTURES = 1, 2, 3
 _FLOAT, _DOUBLE, _STRING = 1, 2, 7
@@ -40,7 +41,7 @@ class EventWriter:
         self.path = folder / name
         self._lock = threading.Lock()
         self._file = open(self.path, "ab")  # noqa: SIM115 - closed by close
-        self._write(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
+        self._write(_double(1, time.time()) + bytes_field(3, b"brain.Event:2"))
 
     def scalar(self, tag: str, value: Any, step: int) -> None:
         """Write one number."""
@@ -82,10 +83,10 @@ class EventWriter:
             self._file.close()
 
     def _value(self, tag: str, step: int, plugin: str, kind: int, tensor: bytes) -> None:
-        metadata = _bytes(1, _bytes(1, plugin.encode())) + _varint_field(4, kind)
-        value = _bytes(1, tag.encode()) + _bytes(8, tensor) + _bytes(9, metadata)
-        event = _double(1, time.time()) + _varint_field(2, int(step))
-        self._write(event + _bytes(5, _bytes(1, value)))
+        metadata = bytes_field(1, bytes_field(1, plugin.encode())) + number_field(4, kind)
+        value = bytes_field(1, tag.encode()) + bytes_field(8, tensor) + bytes_field(9, metadata)
+        event = _double(1, time.time()) + number_field(2, int(step))
+        self._write(event + bytes_field(5, bytes_field(1, value)))
 
     def _write(self, record: bytes) -> None:
         with self._lock:
@@ -127,33 +128,15 @@ def _chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _varint_field(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value)
-
-
-def _bytes(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
 def _double(number: int, value: float) -> bytes:
-    return _varint(number << 3 | 1) + struct.pack("<d", value)
+    return varint(number << 3 | 1) + struct.pack("<d", value)
 
 
 def _tensor(kind: int, shape: Sequence[int], content: bytes) -> bytes:
-    dims = b"".join(_bytes(2, _varint_field(1, dim)) for dim in shape)
-    return _varint_field(1, kind) + _bytes(2, dims) + _bytes(4, content)
+    dims = b"".join(bytes_field(2, number_field(1, dim)) for dim in shape)
+    return number_field(1, kind) + bytes_field(2, dims) + bytes_field(4, content)
 
 
 def _strings(parts: list[bytes]) -> bytes:
-    shape = _bytes(2, _bytes(2, _varint_field(1, len(parts))))
-    return _varint_field(1, _STRING) + shape + b"".join(_bytes(8, part) for part in parts)
+    shape = bytes_field(2, bytes_field(2, number_field(1, len(parts))))
+    return number_field(1, _STRING) + shape + b"".join(bytes_field(8, part) for part in parts)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from manyhands.data.dataset.wire import bytes_field, varint
 from manyhands.errors import DataError, explain
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -45,7 +46,7 @@ class BytesList(_Values):
 
     def encode(self) -> bytes:
         """Write the list."""
-        return b"".join(_field(1, value) for value in self.value)
+        return b"".join(bytes_field(1, value) for value in self.value)
 
 
 class FloatList(_Values):
@@ -58,7 +59,7 @@ class FloatList(_Values):
 
     def encode(self) -> bytes:
         """Write the list."""
-        return _field(1, np.asarray(self.value, "<f4").tobytes()) if self.value else b""
+        return bytes_field(1, np.asarray(self.value, "<f4").tobytes()) if self.value else b""
 
 
 class Int64List(_Values):
@@ -71,8 +72,8 @@ class Int64List(_Values):
 
     def encode(self) -> bytes:
         """Write the list."""
-        packed = b"".join(_varint(value & (2**64 - 1)) for value in self.value)
-        return _field(1, packed) if self.value else b""
+        packed = b"".join(varint(value) for value in self.value)
+        return bytes_field(1, packed) if self.value else b""
 
 
 class Feature:
@@ -108,7 +109,7 @@ class Feature:
         if kind is None:
             return b""
         held = getattr(self, kind)
-        return _field(held.number, held.encode())
+        return bytes_field(held.number, held.encode())
 
 
 class Features:
@@ -120,7 +121,7 @@ class Features:
     def encode(self) -> bytes:
         """Write them, sorted by name so that equal examples are equal bytes."""
         return b"".join(
-            _field(1, _field(1, name.encode()) + _field(2, feature.encode()))
+            bytes_field(1, bytes_field(1, name.encode()) + bytes_field(2, feature.encode()))
             for name, feature in sorted(self.feature.items())
         )
 
@@ -133,7 +134,7 @@ class Example:
 
     def SerializeToString(self, deterministic: bool | None = None) -> bytes:  # noqa: N802, ARG002
         """Write the example."""
-        return _field(1, self.features.encode())
+        return bytes_field(1, self.features.encode())
 
     def ParseFromString(self, data: bytes) -> int:  # noqa: N802 - protobuf's name
         """Read an example into this one."""
@@ -234,19 +235,6 @@ def _read_varint(data: Any, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at
         shift += 7
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _field(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | _BYTES) + _varint(len(data)) + data
 
 
 def _bytes(value: Any) -> bytes:
