@@ -10,7 +10,7 @@ the sum known; XLA sees what they share only once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ from manyhands.errors import StepError, explain
 from manyhands.strategies.context import in_step
 from manyhands.strategies.per_replica import gathered, together
 from manyhands.strategies.reduce_op import ReduceOp
+from manyhands.strategies.replica_context import ReplicaContext
 
 if TYPE_CHECKING:
     from manyhands.strategies.strategy import Strategy
@@ -35,24 +36,18 @@ class _Stop(Exception):  # noqa: N818 - a signal
         self.combine = combine
 
 
-class OneOfThem:
-    """What a step may know of its replica; what all replicas know together comes from outside."""
+class OneOfThem(ReplicaContext):
+    """One of several; what all of them know together comes from outside."""
 
     def __init__(self, strategy: Strategy, number: int, known: list[Any]) -> None:
-        self.strategy = strategy
-        self.replica_id_in_sync_group = number
-        self.num_replicas_in_sync = strategy.num_devices
+        super().__init__(strategy, number)
         self._known = iter(known)
 
-    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
-        """Bring the replicas' values together; each replica gets the result."""
-        del options
-        mean = ReduceOp.of(reduce_op) is ReduceOp.MEAN
+    def _reduced(self, op: ReduceOp, value: Any) -> Any:
+        mean = op is ReduceOp.MEAN
         return self._from_all(value, lambda values: sum(values) / (len(values) if mean else 1))
 
-    def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
-        """Lay the replicas' values end to end; each replica gets the result."""
-        del options
+    def _gathered(self, value: Any, axis: int) -> Any:
         return self._from_all(value, lambda values: jnp.concatenate(values, axis))
 
     def _from_all(self, value: Any, combine: Combine) -> Any:
@@ -60,12 +55,6 @@ class OneOfThem:
         if found is None:
             raise _Stop(value, combine)
         return found
-
-    def __enter__(self) -> OneOfThem:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
 
 
 def run_one_by_one(
@@ -81,7 +70,7 @@ def run_one_by_one(
         args, kwargs = jax.tree.unflatten(structure, own)
         scope, replica = InnerScope(around), OneOfThem(strategy, number, known)
         try:
-            with scope, in_step(strategy, cast("Any", replica)):
+            with scope, in_step(strategy, replica):
                 return step(*args, **kwargs), scope
         except _Stop as stop:
             return stop

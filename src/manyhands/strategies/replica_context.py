@@ -1,9 +1,7 @@
-"""A step that asks which replica it is: it runs once for each, on that replica's rows.
+"""What a step may know of the replica it runs for.
 
-In: a step and its arguments, while the step is being traced.  Out: its results, one a replica, and
-the variables it wrote, brought together.
-All replicas are one vectorised program (`jax.vmap` with a named axis), so sums over them are sums
-over that axis.
+In: a strategy and a number.  Out: a ReplicaContext; how replicas bring their values together is
+up to the way they run: `vectorised`, `one_by_one`, or alone.
 """
 
 from __future__ import annotations
@@ -11,24 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
-
-from manyhands.engine.step_scope import InnerScope, innermost_scope
 from manyhands.errors import StepError, explain
-from manyhands.strategies.context import in_step
-from manyhands.strategies.one_by_one import run_one_by_one
-from manyhands.strategies.per_replica import PerReplicaValue, together
 from manyhands.strategies.reduce_op import ReduceOp
 
 if TYPE_CHECKING:
     from manyhands.strategies.strategy import Strategy
 
-AXIS = "manyhands_replicas"
-
 
 class ReplicaContext:
-    """What a step may know of the replica it runs for."""
+    """One replica; as it stands, the only one there is, whose values are everybody's."""
 
     def __init__(self, strategy: Strategy, replica_id: Any) -> None:
         self.strategy = strategy
@@ -47,16 +36,12 @@ class ReplicaContext:
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
         """Bring the replicas' values together; each replica gets the result."""
         del options
-        op = ReduceOp.of(reduce_op)
-        reduced = jax.lax.psum if op is ReduceOp.SUM else jax.lax.pmean
-        return jax.tree.map(lambda part: reduced(jnp.asarray(part), AXIS), value)
+        return self._reduced(ReduceOp.of(reduce_op), value)
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """Lay the replicas' values end to end; each replica gets the result."""
         del options
-        return jax.tree.map(
-            lambda part: jax.lax.all_gather(jnp.asarray(part), AXIS, axis=axis, tiled=True), value
-        )
+        return self._gathered(value, axis)
 
     def merge_call(self, merge_fn: Callable[..., Any], *_: Any, **__: Any) -> Any:
         """Call a function once for all replicas, with what each of them gives."""
@@ -68,70 +53,16 @@ class ReplicaContext:
             )
         )
 
+    def _reduced(self, op: ReduceOp, value: Any) -> Any:
+        del op
+        return value
+
+    def _gathered(self, value: Any, axis: int) -> Any:
+        del axis
+        return value
+
     def __enter__(self) -> ReplicaContext:
         return self
 
     def __exit__(self, *error: object) -> None:
-        pass
-
-
-class OnlyReplica(ReplicaContext):
-    """The one replica there is, in a step that runs eagerly: its values are everybody's."""
-
-    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
-        """Give the value itself."""
-        del options
-        ReduceOp.of(reduce_op)
-        return value
-
-    def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
-        """Give the value itself."""
-        del axis, options
-        return value
-
-
-def run_per_replica(
-    strategy: Strategy, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Run a step once for each replica; every result is led by the replicas."""
-    around = innermost_scope()
-    assert around is not None, "a step that asks for its replica is traced"
-    leaves, structure = jax.tree.flatten(
-        (args, kwargs), is_leaf=lambda part: isinstance(part, PerReplicaValue)
-    )
-    count = strategy.num_devices
-    if any(not _divides(leaf, count) for leaf in leaves):
-        return run_one_by_one(strategy, step, leaves, structure)
-    split = [_split(leaf, count) for leaf in leaves]
-    axes = [0 if is_split else None for is_split, _ in split]
-    written: list[Any] = []
-
-    def replica(number: Any, *parts: Any) -> Any:
-        own_args, own_kwargs = jax.tree.unflatten(structure, parts)
-        scope = InnerScope(around)
-        with scope, in_step(strategy, ReplicaContext(strategy, number)):
-            result = step(*own_args, **own_kwargs)
-        written[:] = scope.written.values()
-        return result, [scope.state_mapping[key] for key in scope.written]
-
-    result, new = jax.vmap(replica, in_axes=(0, *axes), axis_name=AXIS)(
-        jnp.arange(count), *(part for _, part in split)
-    )
-    for variable, values in zip(written, new, strict=True):
-        around.add_update((variable, together(variable, values, around)))
-    if count == 1:
-        return jax.tree.map(lambda part: part[0], result)
-    return jax.tree.map(PerReplicaValue, result)
-
-
-def _divides(leaf: Any, count: int) -> bool:
-    has_rows = isinstance(leaf, jax.Array) and leaf.ndim > 0
-    return not has_rows or leaf.shape[0] % count == 0
-
-
-def _split(leaf: Any, count: int) -> tuple[bool, Any]:
-    if isinstance(leaf, PerReplicaValue):
-        return True, leaf.stacked
-    if not isinstance(leaf, jax.Array) or leaf.ndim == 0:
-        return False, leaf
-    return True, leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:])
+        """Nothing was taken that must be given back."""

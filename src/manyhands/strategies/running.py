@@ -22,7 +22,8 @@ from manyhands.strategies.context import AsksForReplicaError, in_step
 from manyhands.strategies.fingerprint import fingerprint
 from manyhands.strategies.per_replica import PerReplicaValue
 from manyhands.strategies.python_state import PythonState
-from manyhands.strategies.replica_context import OnlyReplica, run_per_replica
+from manyhands.strategies.replica_context import ReplicaContext
+from manyhands.strategies.vectorised import run_per_replica
 
 if TYPE_CHECKING:
     from manyhands.strategies.strategy import Strategy
@@ -110,7 +111,7 @@ class Runner:
         if scope is None:
             if self._strategy.num_devices > 1:
                 raise _needs_a_trace(step)
-            with in_step(self._strategy, OnlyReplica(self._strategy, 0)):
+            with in_step(self._strategy, ReplicaContext(self._strategy, 0)):
                 return step(*args, **kwargs)
         return run_per_replica(self._strategy, step, args, kwargs)
 
