@@ -48,12 +48,17 @@ _NAMESPACES = [
 
 _TOP: dict[str, str] = {
     "tensor": "Tensor cast constant convert_to_tensor is_tensor",
-    "array_ops": (
-        "argsort bitcast boolean_mask broadcast_to concat ensure_shape expand_dims eye fill gather "
-        "gather_nd identity linspace meshgrid newaxis one_hot ones ones_like pad range rank repeat "
-        "reshape reverse roll scatter_nd searchsorted sequence_mask shape shape_n size slice sort "
-        "split squeeze stack stop_gradient tensor_scatter_nd_add tensor_scatter_nd_update tile "
-        "transpose unique unstack where zeros zeros_like"
+    "known_shapes": "ensure_shape rank shape shape_n size",
+    "making": (
+        "eye fill linspace meshgrid one_hot ones ones_like range sequence_mask zeros zeros_like"
+    ),
+    "layout": (
+        "bitcast broadcast_to concat expand_dims identity pad repeat reshape reverse roll split "
+        "squeeze stack stop_gradient tile transpose unstack"
+    ),
+    "picking": (
+        "argsort boolean_mask gather gather_nd newaxis scatter_nd searchsorted slice sort "
+        "tensor_scatter_nd_add tensor_scatter_nd_update unique where"
     ),
     "math": (
         "abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh cos cosh cumsum divide "

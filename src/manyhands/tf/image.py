@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from keras import ops
 
-from manyhands.tf.array_ops import _dims
 from manyhands.tf.dtypes import as_dtype, on_device
+from manyhands.tf.known_shapes import as_dims
 from manyhands.tf.random import _seeded, key
 from manyhands.tf.tensor import tensor
 
@@ -36,7 +36,7 @@ def resize(
     """Make pictures of another size."""
     del name
     images = tensor(images)
-    height, width = _dims(size)
+    height, width = as_dims(size)
     if preserve_aspect_ratio:
         scale = min(height / images.shape[-3], width / images.shape[-2])
         height, width = round(images.shape[-3] * scale), round(images.shape[-2] * scale)
@@ -202,13 +202,13 @@ def random_saturation(image: Any, lower: float, upper: float, seed: Any = None) 
 def random_crop(value: Any, size: Any, seed: Any = None, name: Any = None) -> Any:
     """Cut a piece out, anywhere."""
     del name
-    return _cropped(tensor(value), _dims(size), key(seed))
+    return _cropped(tensor(value), as_dims(size), key(seed))
 
 
 def stateless_random_crop(value: Any, size: Any, seed: Any, name: Any = None) -> Any:
     """Cut a piece out, by a seed alone."""
     del name
-    return _cropped(tensor(value), _dims(size), _seeded(seed))
+    return _cropped(tensor(value), as_dims(size), _seeded(seed))
 
 
 def _cropped(value: Any, size: tuple[int, ...], drawn: Any) -> Any:

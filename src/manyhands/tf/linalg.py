@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from manyhands.tf.array_ops import eye
 from manyhands.tf.dtypes import on_device
+from manyhands.tf.making import eye
 from manyhands.tf.math import l2_normalize
 from manyhands.tf.tensor import tensor
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from keras import ops
 
 from manyhands.strategies import get_strategy
-from manyhands.tf.array_ops import _dims
+from manyhands.tf.known_shapes import as_dims
 from manyhands.tf.math import (
     _axes,
     in_top_k,
@@ -184,7 +184,7 @@ def conv2d_transpose(
     """Convolve the other way: what `conv2d` of an image of `output_shape` is differentiated to."""
     del name
     input, filters = tensor(input), tensor(filters)
-    image = jax.ShapeDtypeStruct(_dims(output_shape), input.dtype)
+    image = jax.ShapeDtypeStruct(as_dims(output_shape), input.dtype)
     back = jax.linear_transpose(
         lambda given: conv2d(given, filters, strides, padding, data_format, dilations), image
     )

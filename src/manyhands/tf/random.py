@@ -16,8 +16,8 @@ import numpy as np
 
 from manyhands.data.dataset.randomness import row_key
 from manyhands.engine.keras_inside.seeds import draw_key
-from manyhands.tf.array_ops import _dims
 from manyhands.tf.dtypes import as_dtype, on_device
+from manyhands.tf.known_shapes import as_dims
 from manyhands.tf.tensor import tensor
 
 
@@ -65,7 +65,7 @@ def normal(
 ) -> Any:
     """Numbers around a mean."""
     del name
-    return mean + stddev * jax.random.normal(key(seed), _dims(shape), on_device(dtype))
+    return mean + stddev * jax.random.normal(key(seed), as_dims(shape), on_device(dtype))
 
 
 def truncated_normal(
@@ -79,7 +79,7 @@ def truncated_normal(
     """Numbers around a mean, none further off than two standard deviations."""
     del name
     return mean + stddev * jax.random.truncated_normal(
-        key(seed), -2, 2, _dims(shape), on_device(dtype)
+        key(seed), -2, 2, as_dims(shape), on_device(dtype)
     )
 
 
@@ -100,9 +100,9 @@ def _uniform(drawn: Any, shape: Any, minval: Any, maxval: Any, dtype: Any) -> An
     if as_dtype(dtype).is_integer:
         if maxval is None:
             raise ValueError("Must specify maxval for integer dtype")
-        return jax.random.randint(drawn, _dims(shape), minval, maxval, on_device(dtype))
+        return jax.random.randint(drawn, as_dims(shape), minval, maxval, on_device(dtype))
     maxval = 1 if maxval is None else maxval
-    return jax.random.uniform(drawn, _dims(shape), on_device(dtype), minval, maxval)
+    return jax.random.uniform(drawn, as_dims(shape), on_device(dtype), minval, maxval)
 
 
 def shuffle(value: Any, seed: Any = None, name: Any = None) -> Any:
@@ -134,7 +134,7 @@ def gamma(
     """Gamma-distributed numbers."""
     del name
     alpha = tensor(alpha)
-    drawn = jax.random.gamma(key(seed), alpha, (*_dims(shape), *alpha.shape), on_device(dtype))
+    drawn = jax.random.gamma(key(seed), alpha, (*as_dims(shape), *alpha.shape), on_device(dtype))
     return drawn if beta is None else drawn / tensor(beta)
 
 
@@ -144,7 +144,9 @@ def poisson(
     """Poisson-distributed counts."""
     del name
     lam = tensor(lam)
-    return jax.random.poisson(key(seed), lam, (*_dims(shape), *lam.shape)).astype(on_device(dtype))
+    return jax.random.poisson(key(seed), lam, (*as_dims(shape), *lam.shape)).astype(
+        on_device(dtype)
+    )
 
 
 def _seeded(seed: Any) -> Any:
@@ -181,7 +183,7 @@ def stateless_normal(
 ) -> Any:
     """Numbers around a mean, by a seed alone."""
     del name
-    return mean + stddev * jax.random.normal(_seeded(seed), _dims(shape), on_device(dtype))
+    return mean + stddev * jax.random.normal(_seeded(seed), as_dims(shape), on_device(dtype))
 
 
 def stateless_truncated_normal(
@@ -196,7 +198,7 @@ def stateless_truncated_normal(
     """Numbers around a mean within two standard deviations, by a seed alone."""
     del name
     return mean + stddev * jax.random.truncated_normal(
-        _seeded(seed), -2, 2, _dims(shape), on_device(dtype)
+        _seeded(seed), -2, 2, as_dims(shape), on_device(dtype)
     )
 
 
@@ -231,7 +233,7 @@ class Generator:
     ) -> Any:
         """Numbers around a mean."""
         del name
-        return mean + stddev * jax.random.normal(self._key(), _dims(shape), on_device(dtype))
+        return mean + stddev * jax.random.normal(self._key(), as_dims(shape), on_device(dtype))
 
     def uniform(
         self,
