@@ -55,6 +55,33 @@ def set_seed(seed: int) -> None:
     keras.utils.set_random_seed(int(seed))
 
 
+def _seeded(seed: Any) -> Any:
+    words = (
+        np.asarray(seed).astype("uint32")
+        if not hasattr(seed, "aval")
+        else tensor(seed).astype("uint32")
+    )
+    return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
+
+
+def _normal(drawn: Any, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Any:
+    return mean + stddev * jax.random.normal(drawn, as_dims(shape), on_device(dtype))
+
+
+def _truncated_normal(drawn: Any, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Any:
+    dims, dtype = as_dims(shape), on_device(dtype)
+    return mean + stddev * jax.random.truncated_normal(drawn, -2, 2, dims, dtype)
+
+
+def _uniform(drawn: Any, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Any:
+    if as_dtype(dtype).is_integer:
+        if maxval is None:
+            raise ValueError("Must specify maxval for integer dtype")
+        return jax.random.randint(drawn, as_dims(shape), minval, maxval, on_device(dtype))
+    maxval = 1 if maxval is None else maxval
+    return jax.random.uniform(drawn, as_dims(shape), on_device(dtype), minval, maxval)
+
+
 def normal(
     shape: Any,
     mean: Any = 0.0,
@@ -65,7 +92,7 @@ def normal(
 ) -> Any:
     """Numbers around a mean."""
     del name
-    return mean + stddev * jax.random.normal(key(seed), as_dims(shape), on_device(dtype))
+    return _normal(key(seed), shape, mean, stddev, dtype)
 
 
 def truncated_normal(
@@ -78,9 +105,7 @@ def truncated_normal(
 ) -> Any:
     """Numbers around a mean, none further off than two standard deviations."""
     del name
-    return mean + stddev * jax.random.truncated_normal(
-        key(seed), -2, 2, as_dims(shape), on_device(dtype)
-    )
+    return _truncated_normal(key(seed), shape, mean, stddev, dtype)
 
 
 def uniform(
@@ -94,15 +119,6 @@ def uniform(
     """Numbers anywhere between two bounds."""
     del name
     return _uniform(key(seed), shape, minval, maxval, dtype)
-
-
-def _uniform(drawn: Any, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Any:
-    if as_dtype(dtype).is_integer:
-        if maxval is None:
-            raise ValueError("Must specify maxval for integer dtype")
-        return jax.random.randint(drawn, as_dims(shape), minval, maxval, on_device(dtype))
-    maxval = 1 if maxval is None else maxval
-    return jax.random.uniform(drawn, as_dims(shape), on_device(dtype), minval, maxval)
 
 
 def shuffle(value: Any, seed: Any = None, name: Any = None) -> Any:
@@ -149,15 +165,6 @@ def poisson(
     )
 
 
-def _seeded(seed: Any) -> Any:
-    words = (
-        np.asarray(seed).astype("uint32")
-        if not hasattr(seed, "aval")
-        else tensor(seed).astype("uint32")
-    )
-    return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
-
-
 def stateless_uniform(
     shape: Any,
     seed: Any,
@@ -183,7 +190,7 @@ def stateless_normal(
 ) -> Any:
     """Numbers around a mean, by a seed alone."""
     del name
-    return mean + stddev * jax.random.normal(_seeded(seed), as_dims(shape), on_device(dtype))
+    return _normal(_seeded(seed), shape, mean, stddev, dtype)
 
 
 def stateless_truncated_normal(
@@ -197,9 +204,7 @@ def stateless_truncated_normal(
 ) -> Any:
     """Numbers around a mean within two standard deviations, by a seed alone."""
     del name
-    return mean + stddev * jax.random.truncated_normal(
-        _seeded(seed), -2, 2, as_dims(shape), on_device(dtype)
-    )
+    return _truncated_normal(_seeded(seed), shape, mean, stddev, dtype)
 
 
 class Generator:
@@ -233,7 +238,7 @@ class Generator:
     ) -> Any:
         """Numbers around a mean."""
         del name
-        return mean + stddev * jax.random.normal(self._key(), as_dims(shape), on_device(dtype))
+        return _normal(self._key(), shape, mean, stddev, dtype)
 
     def uniform(
         self,
