@@ -127,14 +127,23 @@ def _channels(data_format: Any) -> str:
     )
 
 
-def _spatial(value: Any, num_dims: int) -> Any:
-    """Take TensorFlow's strides, of one, of each spatial or of every dim."""
+def _spatial(value: Any) -> Any:
+    """Take TensorFlow's sizes of images: of both dims, of each, or of batch and channels, too."""
     if isinstance(value, int):
         return value
     value = [int(one) for one in value]
-    if len(value) == num_dims + 2:
+    if len(value) == 4:
         value = value[1:-1]
     return tuple(value) if len(value) > 1 else value[0]
+
+
+def _moved(strides: Any, padding: str, data_format: Any) -> dict[str, Any]:
+    """How a window moves over images, in Keras' words."""
+    return {
+        "strides": _spatial(strides),
+        "padding": padding.lower(),
+        "data_format": _channels(data_format),
+    }
 
 
 def conv2d(
@@ -148,10 +157,8 @@ def conv2d(
 ) -> Any:
     """Convolve images."""
     del name
-    return ops.conv(
-        tensor(input), tensor(filters), strides=_spatial(strides, 2), padding=padding.lower(),
-        data_format=_channels(data_format), dilation_rate=_spatial(dilations or 1, 2),
-    )  # fmt: skip
+    moved = _moved(strides, padding, data_format)
+    return ops.conv(tensor(input), tensor(filters), dilation_rate=_spatial(dilations or 1), **moved)
 
 
 def depthwise_conv2d(
@@ -165,10 +172,10 @@ def depthwise_conv2d(
 ) -> Any:
     """Convolve each channel by itself."""
     del name
+    moved = _moved(strides, padding, data_format)
     return ops.depthwise_conv(
-        tensor(input), tensor(filter), strides=_spatial(strides, 2), padding=padding.lower(),
-        data_format=_channels(data_format), dilation_rate=_spatial(dilations or 1, 2),
-    )  # fmt: skip
+        tensor(input), tensor(filter), dilation_rate=_spatial(dilations or 1), **moved
+    )
 
 
 def conv2d_transpose(
@@ -196,13 +203,7 @@ def max_pool2d(
 ) -> Any:
     """The greatest value of each window."""
     del name
-    return ops.max_pool(
-        tensor(input),
-        _spatial(ksize, 2),
-        _spatial(strides, 2),
-        padding.lower(),
-        _channels(data_format),
-    )
+    return ops.max_pool(tensor(input), _spatial(ksize), **_moved(strides, padding, data_format))
 
 
 def avg_pool2d(
@@ -210,13 +211,7 @@ def avg_pool2d(
 ) -> Any:
     """The mean of each window."""
     del name
-    return ops.average_pool(
-        tensor(input),
-        _spatial(ksize, 2),
-        _spatial(strides, 2),
-        padding.lower(),
-        _channels(data_format),
-    )
+    return ops.average_pool(tensor(input), _spatial(ksize), **_moved(strides, padding, data_format))
 
 
 max_pool, avg_pool = max_pool2d, avg_pool2d
