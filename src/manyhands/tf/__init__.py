@@ -150,8 +150,9 @@ def __dir__() -> list[str]:
 
 def _start() -> None:
     from manyhands.strategies import strategy
-    from manyhands.tf import tensor
+    from manyhands.tf import numpy_dtypes, tensor
 
+    numpy_dtypes.install()
     tensor.install()
     strategy.install()
 

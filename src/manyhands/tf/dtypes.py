@@ -71,6 +71,15 @@ class DType:
         return (jnp.finfo if self.is_floating else jnp.iinfo)(self.dtype).max
 
     @property
+    def limits(self) -> tuple[Any, Any]:
+        """The least and the greatest number."""
+        return self.min, self.max
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether another dtype is the same."""
+        return self == other
+
+    @property
     def base_dtype(self) -> DType:
         """Itself."""
         return self

@@ -18,6 +18,7 @@ import numpy as np
 from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import array_class, is_tracer, tracer_class
 from manyhands.engine.step_program import Rows
+from manyhands.tf import slices
 from manyhands.tf.dtypes import DType, as_dtype, on_device
 from manyhands.tf.shapes import TensorShape
 
@@ -35,6 +36,11 @@ def install() -> None:
         kind.eval = _numpy
         kind.get_shape = lambda self: self.shape
         kind.set_shape = lambda *_: None
+        kind.assign, kind.assign_add, kind.assign_sub = (
+            slices.assign,
+            slices.assign_add,
+            slices.assign_sub,
+        )
         kind.ref = kind.experimental_ref = _reference
         for name in _OPERATORS:
             setattr(kind, name, _takes_lists(getattr(kind, name)))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+import jax.numpy as jnp
 import keras
 import numpy as np
 
+from manyhands.tf import slices
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.shapes import TensorShape
 from manyhands.tf.tensor import tensor
@@ -116,6 +118,27 @@ class Variable(keras.Variable, metaclass=_AnyVariable):
         """Subtract from the value."""
         del use_locking, name, read_value
         return self.assign(self.value - tensor(delta, self.dtype))
+
+    def __getitem__(self, index: Any) -> Any:
+        return slices.part_of(self, index, super().__getitem__(index))
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: Any = None) -> Any:
+        """Change the elements at the indices."""
+        del name
+        return self.assign(self._elements(indices).set(tensor(updates, self.dtype)))
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: Any = None) -> Any:
+        """Add to the elements at the indices."""
+        del name
+        return self.assign(self._elements(indices).add(tensor(updates, self.dtype)))
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: Any = None) -> Any:
+        """Subtract from the elements at the indices."""
+        del name
+        return self.assign(self._elements(indices).subtract(tensor(updates, self.dtype)))
+
+    def _elements(self, indices: Any) -> Any:
+        return self.value.at[tuple(jnp.moveaxis(tensor(indices), -1, 0))]
 
     @property
     def initial_value(self) -> Any:
