@@ -5,44 +5,41 @@ In: names of files.  Out: datasets of bytes; whatever is made from them is a pla
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from manyhands.data.dataset.core import Core
 from manyhands.data.dataset.dataset import Dataset
 
 
-class TFRecordDataset(Dataset):
+class _SeveralAtOnce(Dataset):
+    """Files that may be read side by side."""
+
+    _derives = Dataset
+    _read: Callable[[Any, Any, int | None], Dataset]
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: int | None = None,  # noqa: ARG002
+        num_parallel_reads: int | None = None,
+        name: str | None = None,  # noqa: ARG002
+    ) -> None:
+        made = self._read(filenames, compression_type, num_parallel_reads)
+        Core.__init__(self, made.stage)
+
+
+class TFRecordDataset(_SeveralAtOnce):
     """Records of TFRecord files."""
 
-    _derives = Dataset
-
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: int | None = None,  # noqa: ARG002
-        num_parallel_reads: int | None = None,
-        name: str | None = None,  # noqa: ARG002
-    ) -> None:
-        made = Dataset.from_records(filenames, compression_type, num_parallel_reads)
-        Core.__init__(self, made.stage)
+    _read = Dataset.from_records
 
 
-class TextLineDataset(Dataset):
+class TextLineDataset(_SeveralAtOnce):
     """Lines of text files."""
 
-    _derives = Dataset
-
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: int | None = None,  # noqa: ARG002
-        num_parallel_reads: int | None = None,
-        name: str | None = None,  # noqa: ARG002
-    ) -> None:
-        made = Dataset.from_text_lines(filenames, compression_type, num_parallel_reads)
-        Core.__init__(self, made.stage)
+    _read = Dataset.from_text_lines
 
 
 class FixedLengthRecordDataset(Dataset):
