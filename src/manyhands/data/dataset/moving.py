@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from manyhands.data.dataset.draws import Picker
+from manyhands.data.dataset.passes import Passes
 from manyhands.data.dataset.stage import Rows
 
 
@@ -61,61 +62,35 @@ class RepeatedRows(Rows):
     def __init__(
         self, again: Callable[[], Rows], times: int, *, even_if_empty: bool = False
     ) -> None:
-        self._again = again
-        self._left = times
-        self._even_if_empty = even_if_empty
-        self._now: Rows | None = None
-        self._empty = True
+        self._passes = Passes(
+            again, times, even_if_empty=even_if_empty, let_go=lambda rows: rows.close()
+        )
 
     def __next__(self) -> Any:
-        while self._open():
-            assert self._now is not None
-            for row in self._now:
-                self._empty = False
+        while (rows := self._passes.open()) is not None:
+            for row in rows:
+                self._passes.gave(1)
                 return row
-            self._end()
+            self._passes.end()
         raise StopIteration
 
     def next_few(self) -> list[Any]:
         """Give what the open pass gives together."""
-        while self._open():
-            assert self._now is not None
+        while (rows := self._passes.open()) is not None:
             with contextlib.suppress(StopIteration):
-                few = self._now.next_few()
-                self._empty = False
+                few = rows.next_few()
+                self._passes.gave(len(few))
                 return few
-            self._end()
+            self._passes.end()
         raise StopIteration
 
     def skip(self, count: int) -> int:
         """Pass over, pass by pass."""
-        done = 0
-        while done < count and self._open():
-            assert self._now is not None
-            part = self._now.skip(count - done)
-            done += part
-            self._empty &= not part
-            if done < count:
-                self._end()
-        return done
-
-    def _open(self) -> bool:
-        if self._now is None and self._left:
-            self._now = self._again()
-            self._left -= 1
-            self._empty = True
-        return self._now is not None
-
-    def _end(self) -> None:
-        self.close()
-        if self._empty and not self._even_if_empty:  # nothing to repeat
-            self._left = 0
+        return self._passes.skip(count)
 
     def close(self) -> None:
         """End the pass that is open."""
-        if self._now is not None:
-            self._now.close()
-            self._now = None
+        self._passes.close()
 
 
 class SlicedRows(Over):

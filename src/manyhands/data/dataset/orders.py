@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from manyhands.data.dataset.draws import Picker
+from manyhands.data.dataset.passes import Passes
 
 _BLOCK = 8192
 
@@ -126,49 +127,27 @@ class Repeated:
     """Passes one after another; forever when `times` is negative."""
 
     def __init__(self, again: Callable[[], Order], times: int, width: int) -> None:
-        self._again = again
-        self._left = times
+        self._passes = Passes(again, times)
         self._width = width
-        self._now: Order | None = None
-        self._empty = True
 
     def take(self, count: int) -> np.ndarray:
         """Next lines, over as many passes as it needs."""
         parts: list[np.ndarray] = []
         got = 0
-        while got < count and self._open():
-            assert self._now is not None
-            part = self._now.take(count - got)
+        while got < count and (order := self._passes.open()) is not None:
+            part = order.take(count - got)
             parts.append(part)
             got += len(part)
-            self._passed(len(part), got < count)
+            self._passes.gave(len(part))
+            if got < count:
+                self._passes.end()
         if not parts:
             return np.empty((0, self._width), np.int64)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def skip(self, count: int) -> int:
         """Pass over, pass by pass."""
-        done = 0
-        while done < count and self._open():
-            assert self._now is not None
-            part = self._now.skip(count - done)
-            done += part
-            self._passed(part, done < count)
-        return done
-
-    def _open(self) -> bool:
-        if self._now is None and self._left:
-            self._now = self._again()
-            self._left -= 1
-            self._empty = True
-        return self._now is not None
-
-    def _passed(self, count: int, ended: bool) -> None:
-        self._empty &= not count
-        if ended:
-            self._now = None
-            if self._empty:  # nothing to repeat
-                self._left = 0
+        return self._passes.skip(count)
 
 
 class Sliced:
