@@ -127,20 +127,20 @@ def _channels(data_format: Any) -> str:
     )
 
 
-def _spatial(value: Any) -> Any:
+def _spatial(value: Any, data_format: Any) -> Any:
     """Take TensorFlow's sizes of images: of both dims, of each, or of batch and channels, too."""
     if isinstance(value, int):
         return value
     value = [int(one) for one in value]
     if len(value) == 4:
-        value = value[1:-1]
+        value = value[2:] if _channels(data_format) == "channels_first" else value[1:-1]
     return tuple(value) if len(value) > 1 else value[0]
 
 
 def _moved(strides: Any, padding: str, data_format: Any) -> dict[str, Any]:
     """How a window moves over images, in Keras' words."""
     return {
-        "strides": _spatial(strides),
+        "strides": _spatial(strides, data_format),
         "padding": padding.lower(),
         "data_format": _channels(data_format),
     }
@@ -158,7 +158,8 @@ def conv2d(
     """Convolve images."""
     del name
     moved = _moved(strides, padding, data_format)
-    return ops.conv(tensor(input), tensor(filters), dilation_rate=_spatial(dilations or 1), **moved)
+    dilated = _spatial(dilations or 1, data_format)
+    return ops.conv(tensor(input), tensor(filters), dilation_rate=dilated, **moved)
 
 
 def depthwise_conv2d(
@@ -173,9 +174,8 @@ def depthwise_conv2d(
     """Convolve each channel by itself."""
     del name
     moved = _moved(strides, padding, data_format)
-    return ops.depthwise_conv(
-        tensor(input), tensor(filter), dilation_rate=_spatial(dilations or 1), **moved
-    )
+    dilated = _spatial(dilations or 1, data_format)
+    return ops.depthwise_conv(tensor(input), tensor(filter), dilation_rate=dilated, **moved)
 
 
 def conv2d_transpose(
@@ -203,7 +203,8 @@ def max_pool2d(
 ) -> Any:
     """The greatest value of each window."""
     del name
-    return ops.max_pool(tensor(input), _spatial(ksize), **_moved(strides, padding, data_format))
+    moved = _moved(strides, padding, data_format)
+    return ops.max_pool(tensor(input), _spatial(ksize, data_format), **moved)
 
 
 def avg_pool2d(
@@ -211,7 +212,8 @@ def avg_pool2d(
 ) -> Any:
     """The mean of each window."""
     del name
-    return ops.average_pool(tensor(input), _spatial(ksize), **_moved(strides, padding, data_format))
+    moved = _moved(strides, padding, data_format)
+    return ops.average_pool(tensor(input), _spatial(ksize, data_format), **moved)
 
 
 max_pool, avg_pool = max_pool2d, avg_pool2d
