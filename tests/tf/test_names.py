@@ -299,6 +299,8 @@ def test_the_first_version_is_not_pretended(name):
 def test_arguments_that_change_a_result_are_not_swallowed():
     with pytest.raises(TypeError):
         tf.linalg.diag([1.0], padding_value=3)
+    with pytest.raises(TypeError, match="tensors"):
+        tf.reshape(tensors=[1.0], shape=[1, 1])
     with pytest.raises(ValueError, match="ratio"):
         tf.io.decode_jpeg(b"", ratio=2)
     np.testing.assert_array_equal(tf.io.decode_raw(b"\1\2", tf.uint8, fixed_length=3), [1, 2, 0])

@@ -9,6 +9,7 @@ import numpy as np
 
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.tf.errors import InvalidArgumentError
+from manyhands.tf.keywords import takes_tensor
 from manyhands.tf.tensor import tensor
 
 
@@ -77,10 +78,11 @@ def assert_rank(x: Any, rank: int, message: Any = None, name: Any = None) -> Non
         raise ValueError(f"{message or ''} expected rank {rank}, got {np.ndim(x)}".strip())
 
 
-def check_numerics(tensor_: Any = None, message: str = "", name: Any = None, **given: Any) -> Any:
+@takes_tensor
+def check_numerics(tensor_: Any, message: str, name: Any = None) -> Any:
     """Check that everything is finite."""
     del name
-    value = tensor(given.get("tensor", tensor_))
+    value = tensor(tensor_)
     if not is_tracer(value) and not np.all(np.isfinite(np.asarray(value))):
         raise InvalidArgumentError(f"{message} : Tensor had NaN or Inf values")
     return value
@@ -105,6 +107,7 @@ def set_log_device_placement(enabled: bool) -> None:
     del enabled
 
 
+@takes_tensor
 def is_numeric_tensor(tensor_: Any) -> bool:
     """Whether something holds numbers."""
     return getattr(getattr(tensor_, "dtype", None), "kind", "O") in "biufcV"

@@ -10,14 +10,16 @@ import numpy as np
 from keras import ops
 
 from manyhands.tf.dtypes import on_device
+from manyhands.tf.keywords import takes_tensor
 from manyhands.tf.known_shapes import as_dims
 from manyhands.tf.tensor import tensor
 
 
-def reshape(tensor_: Any = None, shape: Any = None, name: Any = None, **given: Any) -> Any:
+@takes_tensor
+def reshape(tensor_: Any, shape: Any, name: Any = None) -> Any:
     """Lay the same numbers out in another shape."""
     del name
-    return jnp.reshape(tensor(given.get("tensor", tensor_)), as_dims(shape))
+    return jnp.reshape(tensor(tensor_), as_dims(shape))
 
 
 def expand_dims(input: Any, axis: int = 0, name: Any = None) -> Any:
@@ -90,10 +92,11 @@ def broadcast_to(input: Any, shape: Any, name: Any = None) -> Any:
     return jnp.broadcast_to(tensor(input), as_dims(shape))
 
 
-def reverse(tensor_: Any = None, axis: Any = (0,), name: Any = None, **given: Any) -> Any:
+@takes_tensor
+def reverse(tensor_: Any, axis: Any, name: Any = None) -> Any:
     """Turn dims round."""
     del name
-    return jnp.flip(tensor(given.get("tensor", tensor_)), as_dims(axis))
+    return jnp.flip(tensor(tensor_), as_dims(axis))
 
 
 def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Any:
@@ -102,20 +105,17 @@ def roll(input: Any, shift: Any, axis: Any, name: Any = None) -> Any:
     return jnp.roll(tensor(input), shift, axis)
 
 
+@takes_tensor
 def pad(
-    tensor_: Any = None,
-    paddings: Any = None,
+    tensor_: Any,
+    paddings: Any,
     mode: str = "CONSTANT",
     constant_values: Any = 0,
     name: Any = None,
-    **given: Any,
 ) -> Any:
     """Add around a tensor."""
     del name
-    value, width = (
-        tensor(given.get("tensor", tensor_)),
-        [tuple(map(int, pair)) for pair in paddings],
-    )
+    value, width = tensor(tensor_), [tuple(map(int, pair)) for pair in paddings]
     if mode.upper() == "CONSTANT":
         return jnp.pad(value, width, constant_values=constant_values)
     return jnp.pad(

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from manyhands.tf.dtypes import on_device
+from manyhands.tf.keywords import takes_tensor
 from manyhands.tf.making import eye
 from manyhands.tf.math import l2_normalize
 from manyhands.tf.tensor import tensor
@@ -51,17 +52,17 @@ def tensordot(a: Any, b: Any, axes: Any, name: Any = None) -> Any:
     return jnp.tensordot(tensor(a), tensor(b), axes if isinstance(axes, int) else tuple(axes))
 
 
+@takes_tensor
 def norm(
-    tensor_: Any = None,
+    tensor_: Any,
     ord: Any = "euclidean",
     axis: Any = None,
     keepdims: bool = False,
     name: Any = None,
-    **given: Any,
 ) -> Any:
     """Length of vectors, or of everything together."""
     del name
-    value = tensor(given.get("tensor", tensor_))
+    value = tensor(tensor_)
     axis = tuple(axis) if isinstance(axis, list) else axis
     if ord == "euclidean":
         return jnp.sqrt(jnp.sum(jnp.square(jnp.abs(value)), axis=axis, keepdims=keepdims))
@@ -150,6 +151,7 @@ def lstsq(matrix: Any, rhs: Any, name: Any = None) -> Any:
     return jnp.linalg.lstsq(tensor(matrix), tensor(rhs))[0]
 
 
+@takes_tensor
 def svd(
     tensor_: Any, full_matrices: bool = False, compute_uv: bool = True, name: Any = None
 ) -> Any:
@@ -167,6 +169,7 @@ def qr(input: Any, full_matrices: bool = False, name: Any = None) -> Any:
     return tuple(jnp.linalg.qr(tensor(input), mode="complete" if full_matrices else "reduced"))
 
 
+@takes_tensor
 def eigh(tensor_: Any, name: Any = None) -> Any:
     """Eigenvalues and vectors of a symmetric matrix."""
     del name

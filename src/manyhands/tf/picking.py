@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from manyhands.tf.dtypes import on_device
+from manyhands.tf.keywords import takes_tensor
 from manyhands.tf.known_shapes import as_dims, want_values
 from manyhands.tf.tensor import tensor
 
@@ -71,12 +72,14 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: Any = None) -> Any:
     return jnp.zeros(as_dims(shape), updates.dtype).at[_places(indices)].add(updates)
 
 
+@takes_tensor
 def tensor_scatter_nd_update(tensor_: Any, indices: Any, updates: Any, name: Any = None) -> Any:
     """Put updates into a copy."""
     del name
     return tensor(tensor_).at[_places(indices)].set(tensor(updates))
 
 
+@takes_tensor
 def tensor_scatter_nd_add(tensor_: Any, indices: Any, updates: Any, name: Any = None) -> Any:
     """Add updates to a copy."""
     del name
@@ -100,12 +103,11 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any
     )
 
 
-def boolean_mask(
-    tensor_: Any = None, mask: Any = None, axis: Any = None, name: Any = None, **given: Any
-) -> Any:
+@takes_tensor
+def boolean_mask(tensor_: Any, mask: Any, axis: Any = None, name: Any = None) -> Any:
     """Keep what the mask says."""
     del name
-    value, mask = tensor(given.get("tensor", tensor_)), tensor(mask)
+    value, mask = tensor(tensor_), tensor(mask)
     want_values(mask, "tf.boolean_mask gives as many rows as the mask keeps")
     index = (_slice(None),) * (axis or 0) + (np.asarray(mask),)
     return value[index]
