@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,13 @@ print(json.dumps(found))
 """
 
 
+def import_paths():
+    """Where this test's own imports come from, in words that hold in any folder."""
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    own = Path(__file__).parents[3] / "src"
+    return [str(Path(path).resolve()) for path in (own, *filter(None, given))]
+
+
 @pytest.fixture
 def program(tmp_path):
     paths = []
@@ -67,8 +75,13 @@ def program(tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            cwd=Path(__file__).parents[3],
-            env={"KERAS_BACKEND": "jax", "PATH": "", "JAX_PLATFORMS": "cpu", "PYTHONPATH": "src"},
+            cwd=tmp_path,
+            env={
+                "KERAS_BACKEND": "jax",
+                "PATH": "",
+                "JAX_PLATFORMS": "cpu",
+                "PYTHONPATH": os.pathsep.join(import_paths()),
+            },
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.strip().splitlines()[-1])
