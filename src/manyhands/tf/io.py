@@ -1,4 +1,4 @@
-"""tf.io: files, records, pictures."""
+"""tf.io: files, records, lines, pictures."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from manyhands.data.dataset import (
     parse_single_example,
 )
 from manyhands.tf import gfile
+from manyhands.tf.csv import decode_csv
 from manyhands.tf.dtypes import as_dtype, on_device
 from manyhands.tf.image import decode_image
 from manyhands.tf.pictures import decode
@@ -109,6 +110,7 @@ __all__ = [
     "FixedLenFeature",
     "TFRecordWriter",
     "VarLenFeature",
+    "decode_csv",
     "decode_image",
     "gfile",
     "parse_example",

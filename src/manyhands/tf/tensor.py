@@ -19,7 +19,7 @@ from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import array_class, is_tracer, tracer_class
 from manyhands.engine.step_program import Rows
 from manyhands.tf import slices
-from manyhands.tf.dtypes import DType, as_dtype, on_device
+from manyhands.tf.dtypes import DType, as_dtype, name_of, on_device
 from manyhands.tf.shapes import TensorShape
 
 Tensor = jax.Array
@@ -119,7 +119,7 @@ def tensor(value: Any, dtype: Any = None) -> Any:
         value = value.whole
     if isinstance(value, list | tuple) and any(_holds_tensor(part) for part in value):
         value = jnp.stack([tensor(part) for part in value])
-    if isinstance(value, str | bytes) or _is_text(value):
+    if isinstance(value, str | bytes) or _is_text(value) or name_of(dtype) == "string":
         return text(value)
     if dtype is not None:
         return jnp.asarray(value, on_device(dtype))
