@@ -39,6 +39,7 @@ stop_gradient cond while_loop map_fn py_function numpy_function nest.flatten
 debugging.assert_equal VariableAggregation.SUM VariableSynchronization.ON_READ
 UnconnectedGradients.ZERO autograph.experimental.do_not_convert test.is_gpu_available
 version.VERSION compat.v2 compat.v1 initializers.GlorotUniform io.decode_csv
+train.ExponentialMovingAverage
 """.split()  # noqa: SIM905
 
 

@@ -1,4 +1,4 @@
-"""tf.train: checkpoints, and the Example that records are made of."""
+"""tf.train: checkpoints, averages, and the Example that records are made of."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from manyhands.data.dataset import (
     FloatList,
     Int64List,
 )
+from manyhands.tf.moving_average import ExponentialMovingAverage
 
 __all__ = [
     "BytesList",
@@ -27,6 +28,7 @@ __all__ = [
     "CheckpointManager",
     "CheckpointOptions",
     "Example",
+    "ExponentialMovingAverage",
     "Feature",
     "Features",
     "FloatList",

@@ -508,3 +508,22 @@ T(lambda: s.run(rep))
 T(lambda: s.reduce("MEAN", s.run(lambda z: z * 2.0, args=(tf.constant([1.0, 2.0]),)), axis=0))
 T(lambda: s.gather(tf.constant([1.0]), axis=0))
 print([n(q) for q in s.experimental_local_results(tf.constant([1.0]))])
+sec("averages")
+followed = tf.Variable([1.0, 2.0])
+updates = tf.Variable(0)
+averages = tf.train.ExponentialMovingAverage(0.9)
+faster = tf.train.ExponentialMovingAverage(0.9, num_updates=updates)
+print(averages.average(followed))
+
+
+@tf.function
+def follow(value):
+    followed.assign(value)
+    averages.apply([followed])
+
+
+for value in ([3.0, 5.0], [4.0, 6.0]):
+    follow(tf.constant(value))
+    faster.apply([followed])
+    updates.assign_add(3)
+    T(lambda: [averages.average(followed), faster.average(followed)])
