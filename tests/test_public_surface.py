@@ -9,7 +9,10 @@ def test_public_names():
     assert set(mh.__all__) == {
         "GradientTape",
         "InputContext",
+        "CommunicationOptions",
         "MirroredStrategy",
+        "MultiWorkerMirroredStrategy",
+        "cluster",
         "OneDeviceStrategy",
         "ReduceOp",
         "Strategy",

@@ -24,11 +24,13 @@ config.choose_keras_backend()
 config.start_virtual_devices()  # MANYHANDS_DEVICES: before anyone starts JAX
 
 if TYPE_CHECKING:
-    from manyhands import checkpoint, data, devices, telemetry, tf
+    from manyhands import checkpoint, cluster, data, devices, telemetry, tf
     from manyhands.engine.gradient_tape import GradientTape
     from manyhands.strategies import (
+        CommunicationOptions,
         InputContext,
         MirroredStrategy,
+        MultiWorkerMirroredStrategy,
         OneDeviceStrategy,
         ReduceOp,
         Strategy,
@@ -39,9 +41,11 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "CommunicationOptions": "manyhands.strategies",
     "GradientTape": "manyhands.engine.gradient_tape",
     "InputContext": "manyhands.strategies",
     "MirroredStrategy": "manyhands.strategies",
+    "MultiWorkerMirroredStrategy": "manyhands.strategies",
     "OneDeviceStrategy": "manyhands.strategies",
     "ReduceOp": "manyhands.strategies",
     "Strategy": "manyhands.strategies",
@@ -50,17 +54,20 @@ _HOMES = {
     "has_strategy": "manyhands.strategies",
     "in_cross_replica_context": "manyhands.strategies",
 }
-_ROOMS = ("checkpoint", "data", "devices", "strategies", "telemetry", "tf")
+_ROOMS = ("checkpoint", "cluster", "data", "devices", "strategies", "telemetry", "tf")
 
 __all__ = [
+    "CommunicationOptions",
     "GradientTape",
     "InputContext",
     "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
     "OneDeviceStrategy",
     "ReduceOp",
     "Strategy",
     "__version__",
     "checkpoint",
+    "cluster",
     "config",
     "data",
     "devices",

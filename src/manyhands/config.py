@@ -6,6 +6,9 @@ Nothing here starts a device.
     MANYHANDS_DEVICES=4             four virtual CPU devices
     MANYHANDS_DATA_ON_DEVICE=never  always feed from the host (default: auto)
     MANYHANDS_STEPS_PER_DISPATCH=1  training steps per program launch (default: auto)
+    MANYHANDS_TIMEOUT=300           seconds to wait for the other processes
+    MANYHANDS_HEARTBEAT=60          seconds of silence after which a process is taken for lost
+    MANYHANDS_TOKEN=…               a secret that every process of a group must know
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from manyhands.errors import (
@@ -29,6 +32,7 @@ from manyhands.errors import (
 __all__ = [
     "Settings",
     "choose_keras_backend",
+    "environment",
     "has_started",
     "jax_may_use_gpus",
     "memory_growth",
@@ -43,6 +47,9 @@ __all__ = [
     "visible_gpus",
 ]
 
+_TIMEOUT_S = 300
+_HEARTBEAT_S = 60
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -51,6 +58,9 @@ class Settings:
     virtual_devices: int | None = None
     data_on_device: Literal["auto", "never"] = "auto"
     steps_per_dispatch: int | None = None
+    timeout_s: int = _TIMEOUT_S
+    heartbeat_s: int = _HEARTBEAT_S
+    token: str = field(default="", repr=False)
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
@@ -62,6 +72,9 @@ class Settings:
             virtual_devices=_count(environ, "MANYHANDS_DEVICES"),
             data_on_device=on_device,
             steps_per_dispatch=_count(environ, "MANYHANDS_STEPS_PER_DISPATCH"),
+            timeout_s=_count(environ, "MANYHANDS_TIMEOUT") or _TIMEOUT_S,
+            heartbeat_s=_count(environ, "MANYHANDS_HEARTBEAT") or _HEARTBEAT_S,
+            token=environ.get("MANYHANDS_TOKEN", ""),
         )
 
 
@@ -232,6 +245,11 @@ def visible_gpus() -> tuple[str, ...] | None:
     if text is None:
         return None
     return tuple(entry.strip() for entry in text.split(",") if entry.strip())
+
+
+def environment() -> Mapping[str, str]:
+    """The environment variables that others set: TF_CONFIG, Slurm's, MPI's, Kubernetes'."""
+    return os.environ
 
 
 def choose_keras_backend() -> None:

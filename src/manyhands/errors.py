@@ -6,6 +6,8 @@
     │   └── DevicesStartedError   … or was asked for after JAX had started
     ├── ScopeError       a model and a strategy do not belong together
     ├── DataError        the rows given to fit, evaluate or predict make no sense
+    ├── ClusterError     the cluster is described wrongly, or somebody in it is missing
+    │   └── ProcessLostError      … or has been lost on the way
     ├── TapeError        a gradient was asked of a tape that cannot give it
     └── StepError        a step of a custom loop cannot run as it is written
 
@@ -39,6 +41,14 @@ class ScopeError(ManyhandsError, ValueError):
 
 class DataError(ManyhandsError, ValueError):
     """The rows given to fit, evaluate or predict make no sense."""
+
+
+class ClusterError(ManyhandsError, ValueError, RuntimeError):
+    """The cluster is described wrongly, or somebody in it is missing."""
+
+
+class ProcessLostError(ClusterError):
+    """Another process of the group has been lost."""
 
 
 class TapeError(ManyhandsError, ValueError):

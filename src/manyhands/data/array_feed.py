@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from manyhands.data.feed import Ahead, FeedCounts, FeedPolicy, Placer, PolicyMaker
+from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, Placer, PolicyMaker
 from manyhands.data.gather import take_rows
 from manyhands.data.order import RowOrder, numbered
 from manyhands.plan import Turn, cut_turns
@@ -48,6 +48,7 @@ class ArrayFeeder:
 
     rows: Rows
     policy: PolicyMaker
+    agreement: Agreement | None = None
     counts: FeedCounts = field(default_factory=FeedCounts)
     kept: Any = None
     _open: list[Ahead] = field(default_factory=list)
@@ -134,7 +135,11 @@ class ArrayFeed:
         return self._order or self._draw()
 
     def _draw(self, *, undoable: bool = False) -> RowOrder:
-        rows = self._feeder.rows
+        rows, agreement = self._feeder.rows, self._feeder.agreement
+        if agreement is not None:
+            agreement.same("the rows", {"rows": rows.num_rows, "batch_size": rows.batch_size})
+            if rows.shuffle:
+                agreement.order()
         self._order = RowOrder(rows.num_rows, rows.batch_size, rows.shuffle, undoable=undoable)
         return self._order
 
@@ -153,6 +158,9 @@ class ArrayFeed:
         if policy.keep_on_device:
             self._feeder.keep(policy.placer)
         turns = self._cut(num_steps, policy)
+        if self._feeder.agreement is not None:
+            launches = [[len(one) for one in turn.launches] for turn in turns]
+            self._feeder.agreement.same("the epoch", {"steps": num_steps, "launches": launches})
         self._turns = iter(turns)
         self._last_cut = turns
         return (turn.num_steps for turn in turns)
@@ -201,15 +209,21 @@ class ArrayFeed:
         placer = self._policy.placer
         if self._policy.keep_on_device:
             return placer.place_picks(self._feeder.kept, numbered(rows, num_batches))
+        num_rows = _count(rows) // num_batches
+        share = placer.share(num_rows)
+        own = num_rows if share == slice(0, num_rows) else share.stop - share.start
+        if own != num_rows:
+            rows = numbered(rows, num_batches)[:, share].ravel()
         batch = gather(self._feeder.rows, rows)
+        of = None if own == num_rows else num_rows
         if num_batches == 1:
-            return placer.place_batch(batch)
-        return placer.place_stack(
-            jax.tree.map(
-                lambda p: p.reshape(num_batches, len(p) // num_batches, *p.shape[1:]), batch
-            ),
-            num_batches,
-        )
+            return placer.place_batch(batch, of)
+        stacked = jax.tree.map(lambda p: p.reshape(num_batches, own, *p.shape[1:]), batch)
+        return placer.place_stack(stacked, num_batches, of)
+
+
+def _count(rows: slice | np.ndarray) -> int:
+    return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
 
 def gather(source: Rows, rows: slice | np.ndarray) -> Any:

@@ -19,12 +19,16 @@ import numpy as np
 class Placer(Protocol):
     """The part of a Program that moves rows to the devices."""
 
-    def place_batch(self, batch: Any) -> Any:
-        """One step's rows."""
+    def share(self, num_rows: int) -> slice:
+        """Which rows of a batch this process feeds."""
         ...
 
-    def place_stack(self, stack: Any, num_steps: int) -> Any:
-        """Several steps' rows."""
+    def place_batch(self, batch: Any, num_rows: int | None = None) -> Any:
+        """One step's rows; with `num_rows`, this process' share of so many."""
+        ...
+
+    def place_stack(self, stack: Any, num_steps: int, num_rows: int | None = None) -> Any:
+        """Several steps' rows; with `num_rows`, this process' share of so many a step."""
         ...
 
     def place_data(self, data: Any) -> Any:
@@ -33,6 +37,18 @@ class Placer(Protocol):
 
     def place_picks(self, data: Any, rows: np.ndarray) -> Any:
         """Row numbers into a data set that was placed."""
+        ...
+
+
+class Agreement(Protocol):
+    """Asks the other processes, where there are several."""
+
+    def same(self, what: str, mine: Any, *, channel: str = "main") -> None:
+        """Refuse to go on where they differ."""
+        ...
+
+    def order(self) -> None:
+        """Let all draw the same random numbers next."""
         ...
 
 

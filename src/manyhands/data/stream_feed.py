@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from manyhands.data.feed import Ahead, FeedCounts, FeedPolicy, PolicyMaker
+import jax
+import numpy as np
+
+from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, PolicyMaker
 
 
 def _turns(stride: int, num_steps: int | None) -> Iterator[int]:
@@ -25,6 +28,7 @@ class StreamFeeder:
 
     batches: Callable[[], Iterable[Any]]
     policy: PolicyMaker
+    agreement: Agreement | None = None
     counts: FeedCounts = field(default_factory=FeedCounts)
     _open: list[Ahead] = field(default_factory=list)
 
@@ -97,11 +101,21 @@ class StreamFeed:
         assert self._policy is not None
         work = []
         for _ in range(stride):
-            try:
-                batch = next(self)
-            except StopIteration:
+            batch = next(self, _END)
+            self._agree(batch)
+            if batch is _END:
                 if not work:
-                    raise
+                    raise StopIteration
                 break
             work.append(self._policy.placer.place_batch(batch))
         return work
+
+    def _agree(self, batch: Any) -> None:
+        """See that every process has this batch, or none: the step waits for all."""
+        if self._feeder.agreement is None:
+            return
+        shapes = "no more" if batch is _END else [list(np.shape(p)) for p in jax.tree.leaves(batch)]
+        self._feeder.agreement.same("the next batch", shapes, channel="feed")
+
+
+_END = object()

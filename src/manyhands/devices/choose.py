@@ -19,9 +19,10 @@ DeviceLike: TypeAlias = "str | DeviceName | JaxDevice"
 
 
 def name_of(device: JaxDevice) -> DeviceName:
-    """Name a local JAX device by its place among its kind."""
+    """Name a JAX device by its place among those of its kind in its process."""
     kind = device.platform
-    return DeviceName(kind, local_devices(kind).index(device))
+    alike = [d for d in device.client.devices() if d.process_index == device.process_index]
+    return DeviceName(kind, alike.index(device))
 
 
 def local_devices(kind: str | None = None) -> list[JaxDevice]:

@@ -2,7 +2,7 @@
 
 In: a pure step and a Placement.  Out: a Program that compiles nothing.
 Each operation runs over all devices where the rows divide, and on full copies where they do not:
-exact either way, and slow, as the user asked.
+exact either way, and slow, as the user asked.  Across processes each runs all rows by itself.
 """
 
 from __future__ import annotations
@@ -34,15 +34,20 @@ class EagerProgram:
         self, step: Step, placement: Placement, *, gives: Literal["logs", "rows"] = "logs"
     ) -> None:
         self._step = step
-        self._placement = placement
+        self._placement = Placement(placement.own_devices)
         self._gives = gives
 
     def place_state(self, state: State) -> State:
         """Copy the state to every device."""
         return jax.device_put(state, self._placement.whole)
 
-    def place_batch(self, batch: Arrays) -> Batch:
+    def share(self, num_rows: int) -> slice:
+        """All rows: each process runs the whole step."""
+        return slice(0, num_rows)
+
+    def place_batch(self, batch: Arrays, num_rows: int | None = None) -> Batch:
         """Split the rows where they divide, copy them where they do not."""
+        del num_rows
         layout = layout_of(batch, 1)
         even = layout.num_rows % self._placement.num_replicas == 0
         places = [
@@ -51,8 +56,9 @@ class EagerProgram:
         ]
         return Batch(rebuild(batch, jax.device_put(leaves(batch), places)), layout)
 
-    def place_stack(self, stack: Arrays, num_steps: int) -> Stack:
+    def place_stack(self, stack: Arrays, num_steps: int, num_rows: int | None = None) -> Stack:
         """Copy several steps' rows to every device."""
+        del num_rows
         first = rebuild(stack, [part[0] for part in leaves(stack)])
         return Stack(jax.device_put(stack, self._placement.whole), layout_of(first, 1), num_steps)
 
@@ -78,6 +84,10 @@ class EagerProgram:
         if self._gives == "logs" or len(given) == 1:
             return given[-1], state
         return jax.tree.map(lambda *parts: jax.numpy.concatenate(parts), *given), state
+
+    def held(self, part: Any) -> Any:
+        """What Python holds is what ran."""
+        return part
 
     def flops(self, state: State, layout: RowLayout, arrays: Arrays) -> float | None:  # noqa: ARG002
         """Nobody counts what is not compiled."""

@@ -1,6 +1,8 @@
-"""Put the state of a step where it lives, moving only what is not there yet.
+"""Put arrays where a step wants them, moving only what is not there yet.
 
-In: arrays and a sharding.  Out: the same arrays at that sharding, no two of which share a buffer.
+In: arrays and a Placement.  Out: the same arrays for a program, or as Python holds them.
+Across processes nothing travels here: each process gives its own devices' part, and takes its own
+devices' copy back, without copying.
 """
 
 from __future__ import annotations
@@ -8,24 +10,81 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 from jax.sharding import Sharding
 
+from manyhands.engine.placement import Placement
 
-def put_whole(parts: list[Any], wanted: Sharding) -> list[Any]:
-    """Give each array at the wanted sharding; those that are there stay."""
+_SPANNING = "_manyhands_spanning"
+"""Where the copy that Python holds remembers the array that spans all processes."""
+
+
+def put_whole(parts: list[Any], placement: Placement) -> list[Any]:
+    """Give each array for a program, a full copy on every device; no two share a buffer."""
     parts = unshared(parts)
-    astray = [i for i, part in enumerate(parts) if not is_at(part, wanted)]
+    if placement.spans_processes:
+        return [_spanning(part, placement) for part in parts]
+    astray = [i for i, part in enumerate(parts) if not is_at(part, placement.whole)]
     if astray:
-        moved = jax.device_put([parts[i] for i in astray], wanted)
+        moved = jax.device_put([parts[i] for i in astray], placement.whole)
         for i, part in zip(astray, moved, strict=True):
             parts[i] = part
     return parts
+
+
+def put(part: Any, sharding: Sharding) -> Any:
+    """Put a host array that every process has; each takes what its devices need."""
+    if sharding.is_fully_addressable:
+        return jax.device_put(part, sharding)
+    whole = np.asarray(part)
+    whole = whole.astype(jax.dtypes.canonicalize_dtype(whole.dtype), copy=False)
+    return jax.make_array_from_callback(whole.shape, sharding, lambda index: whole[index])
+
+
+def put_own(part: Any, sharding: Sharding, shape: tuple[int, ...], own: slice, dim: int) -> Any:
+    """Put this process' rows of an array whose other rows other processes put."""
+    if sharding.is_fully_addressable:
+        return jax.device_put(part, sharding)
+    rows = np.asarray(part)
+    rows = rows.astype(jax.dtypes.canonicalize_dtype(rows.dtype), copy=False)
+
+    def wanted(index: Any) -> np.ndarray:
+        moved = slice(index[dim].start - own.start, index[dim].stop - own.start)
+        return rows[(*index[:dim], moved, *index[dim + 1 :])]
+
+    return jax.make_array_from_callback(shape, sharding, wanted)
+
+
+def held(part: Any, placement: Placement) -> Any:
+    """Give a program's array as Python holds it: the copy on this process' own devices."""
+    if not placement.spans_processes or not isinstance(part, jax.Array):
+        return part
+    copies = [shard.data for shard in part.addressable_shards]
+    own = jax.make_array_from_single_device_arrays(part.shape, placement.here, copies)
+    setattr(own, _SPANNING, part)
+    return own
+
+
+def _spanning(part: Any, placement: Placement) -> Any:
+    known = getattr(part, _SPANNING, None)
+    if known is not None and known.sharding == placement.whole and not known.is_deleted():
+        return known
+    if getattr(part, "sharding", None) == placement.whole:
+        return part
+    own = jax.device_put(part, placement.here)
+    copies = [shard.data for shard in own.addressable_shards]
+    return jax.make_array_from_single_device_arrays(own.shape, placement.whole, copies)
 
 
 def is_at(part: Any, wanted: Sharding) -> bool:
     """Whether an array is where it should be, to stay."""
     sharding = getattr(part, "sharding", None)
     return sharding is wanted or (sharding == wanted and part.committed)
+
+
+def is_shared(part: Any) -> bool:
+    """Whether an array that Python holds came out of a program of all processes."""
+    return getattr(part, _SPANNING, None) is not None
 
 
 def unshared(parts: list[Any]) -> list[Any]:

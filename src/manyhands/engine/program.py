@@ -43,11 +43,15 @@ class Program(Protocol):
         """Put the state where this program wants it."""
         ...
 
-    def place_batch(self, batch: Arrays) -> Batch:
-        """Put the rows of one step on the devices."""
+    def share(self, num_rows: int) -> slice:
+        """Which rows of a batch this process feeds."""
         ...
 
-    def place_stack(self, stack: Arrays, num_steps: int) -> Stack:
+    def place_batch(self, batch: Arrays, num_rows: int | None = None) -> Batch:
+        """Put the rows of one step on the devices; with `num_rows`, our share of so many."""
+        ...
+
+    def place_stack(self, stack: Arrays, num_steps: int, num_rows: int | None = None) -> Stack:
         """Put the rows of several steps on the devices; every leaf leads with the step."""
         ...
 
@@ -65,6 +69,10 @@ class Program(Protocol):
 
     def many(self, state: State, batches: Batches) -> tuple[Logs, State]:
         """Run several steps in one launch; the logs are the last step's."""
+        ...
+
+    def held(self, part: Any) -> Any:
+        """Give an array of the state as Python holds it between steps."""
         ...
 
     def flops(self, state: State, layout: RowLayout, arrays: Arrays) -> float | None:

@@ -8,6 +8,7 @@ and cut back to the true number inside it, where XLA may split them unevenly and
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from manyhands.engine.agreement import agreement_on
 from manyhands.engine.batch import (
     Arrays,
     Batch,
@@ -30,7 +32,7 @@ from manyhands.engine.batch import (
 )
 from manyhands.engine.cost import count_flops
 from manyhands.engine.placement import Placement
-from manyhands.engine.placing import put_whole
+from manyhands.engine.placing import held, put, put_own, put_whole
 from manyhands.engine.program import Logs, Memory, State, Step
 from manyhands.engine.upload import upload
 from manyhands.plan import steps_unrolled
@@ -51,6 +53,7 @@ class SpmdProgram:
         self._step = jax.jit(step)  # traced once, whether steps run singly or many at a time
         self._placement = placement
         self._gives = gives
+        self._agreement = agreement_on(placement)
         self._ran: dict[tuple[Any, RowLayout], tuple[Any, ...]] = {}
         split = placement.num_replicas > 1
         whole = placement.whole if split else None
@@ -68,19 +71,32 @@ class SpmdProgram:
     def place_state(self, state: State) -> State:
         """Copy the state to every device, unless it is there; no two parts share a buffer."""
         parts, structure = jax.tree.flatten(state)
-        parts = put_whole(parts, self._placement.whole)
+        parts = put_whole(parts, self._placement)
         return jax.tree.unflatten(structure, parts)
 
-    def place_batch(self, batch: Arrays) -> Batch:
-        """Split one step's rows over the devices."""
-        layout = layout_of(batch, self._placement.num_replicas)
-        return Batch(self._put(batch, layout, dim=0), layout)
+    def share(self, num_rows: int) -> slice:
+        """Which rows of a batch this process feeds."""
+        return self._placement.share(num_rows)
 
-    def place_stack(self, stack: Arrays, num_steps: int) -> Stack:
+    def place_batch(self, batch: Arrays, num_rows: int | None = None) -> Batch:
+        """Split one step's rows over the devices; with `num_rows`, our share of so many."""
+        layout = layout_of(batch, self._placement.num_replicas)
+        if num_rows is not None:
+            layout = replace(
+                layout, num_rows=num_rows, padded_rows=self._placement.padded(num_rows)
+            )
+        return Batch(self._put(batch, layout, dim=0, own=num_rows is not None), layout)
+
+    def place_stack(self, stack: Arrays, num_steps: int, num_rows: int | None = None) -> Stack:
         """Split several steps' rows over the devices."""
         first = rebuild(stack, [part[0] for part in leaves(stack)])
         layout = layout_of(first, self._placement.num_replicas)
-        return Stack(self._put(stack, layout, dim=1), layout, num_steps)
+        if num_rows is not None:
+            layout = replace(
+                layout, num_rows=num_rows, padded_rows=self._placement.padded(num_rows)
+            )
+        placed = self._put(stack, layout, dim=1, own=num_rows is not None)
+        return Stack(placed, layout, num_steps)
 
     def place_data(self, data: Arrays) -> Arrays:
         """Copy a data set to every device."""
@@ -91,15 +107,36 @@ class SpmdProgram:
         num_rows = rows.shape[1]
         layout = RowLayout(num_rows, self._placement.padded(num_rows), (True,) * len(leaves(data)))
         numbers = pad_rows(rows.astype(np.int32), layout.padded_rows, dim=1)
-        return Picks(data, jax.device_put(numbers, self._placement.stacked_rows), layout)
+        return Picks(data, put(numbers, self._placement.stacked_rows), layout)
 
-    def _put(self, arrays: Arrays, layout: RowLayout, *, dim: int) -> Arrays:
+    def _put(self, arrays: Arrays, layout: RowLayout, *, dim: int, own: bool) -> Arrays:
+        if not self._placement.spans_processes:
+            return self._put_here(arrays, layout, dim=dim)
+        split = self._placement.rows if dim == 0 else self._placement.stacked_rows
+        share = self._placement.share(layout.padded_rows)
+        parts = []
+        for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True):
+            if not has_rows:
+                parts.append(put(part, self._placement.whole))
+            elif not own:
+                parts.append(put(pad_rows(part, layout.padded_rows, dim), split))
+            else:
+                mine = pad_rows(np.asarray(part), share.stop - share.start, dim)
+                shape = (*mine.shape[:dim], layout.padded_rows, *mine.shape[dim + 1 :])
+                parts.append(put_own(mine, split, shape, share, dim))
+        return rebuild(arrays, parts)
+
+    def _put_here(self, arrays: Arrays, layout: RowLayout, *, dim: int) -> Arrays:
         split = self._placement.rows if dim == 0 else self._placement.stacked_rows
         parts, places = [], []
         for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True):
             parts.append(pad_rows(part, layout.padded_rows, dim) if has_rows else part)
             places.append(split if has_rows else self._placement.whole)
         return rebuild(arrays, jax.device_put(parts, places))
+
+    def held(self, part: Any) -> Any:
+        """Give a result or a part of the state as Python holds it."""
+        return held(part, self._placement)
 
     # running
 
@@ -118,8 +155,12 @@ class SpmdProgram:
     def _run(self, compiled: Any, *args: Any) -> tuple[Logs, State]:
         variant = (compiled, args[-1])
         if variant not in self._ran:
+            if self._agreement is not None:
+                program = compiled.trace(*args).jaxpr
+                self._agreement.program("the compiled step", program, args[1:-1])
             self._ran[variant] = jax.tree.map(_spec, args)
-        return compiled(*args)
+        logs, state = compiled(*args)
+        return jax.tree.map(self.held, logs), state
 
     # what is compiled
 
@@ -172,7 +213,8 @@ class SpmdProgram:
         if self._placement.num_replicas == 1 or is_leaf(part):
             return part
         even = part.ndim > 0 and part.shape[0] % self._placement.num_replicas == 0
-        wanted = self._placement.rows if even else self._placement.whole
+        split = even and not self._placement.spans_processes  # every process wants every row
+        wanted = self._placement.rows if split else self._placement.whole
         return jax.lax.with_sharding_constraint(part, wanted)
 
     def _joined(self, part: jax.Array) -> jax.Array:

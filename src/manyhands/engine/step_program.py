@@ -13,11 +13,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from manyhands.engine.agreement import Agreement, agreement_on
 from manyhands.engine.batch import pad_rows
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.engine.keras_inside.variables import set_value, value_of
 from manyhands.engine.placement import Placement
-from manyhands.engine.placing import is_at, put_whole, unshared
+from manyhands.engine.placing import held, is_at, put, put_whole, unshared
 from manyhands.engine.tape import note_read, recording
 from manyhands.engine.traced_step import TracedStep
 
@@ -28,11 +29,12 @@ class Rows:
     The true number of rows is what anybody sees; `array` has the padding.
     """
 
-    __slots__ = ("array", "num_rows")
+    __slots__ = ("_placement", "array", "num_rows")
 
-    def __init__(self, array: Any, num_rows: int) -> None:
+    def __init__(self, array: Any, num_rows: int, placement: Placement) -> None:
         self.array = array
         self.num_rows = num_rows
+        self._placement = placement
 
     @property
     def pads(self) -> bool:
@@ -41,18 +43,20 @@ class Rows:
 
     @property
     def whole(self) -> Any:
-        """The true rows as one array."""
-        return self.array[: self.num_rows] if self.pads else self.array
+        """The true rows as one array; every process must ask for it, where there are several."""
+        array = self.array
+        if self._placement.spans_processes:
+            everywhere = jax.jit(lambda part: part, out_shardings=self._placement.whole)
+            array = held(everywhere(array), self._placement)
+        return array[: self.num_rows] if self.pads else array
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The true rows of each replica, in the order of the devices."""
+        """The true rows of each replica of this process, in the order of the devices."""
         parts = sorted(self.array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
-        per_replica = parts[0].data.shape[0]
-        counts = [self.num_rows - i * per_replica for i in range(len(parts))]
         return tuple(
-            shard.data[: max(0, min(per_replica, count))]
-            for shard, count in zip(parts, counts, strict=True)
+            shard.data[: max(0, min(len(shard.data), self.num_rows - (shard.index[0].start or 0)))]
+            for shard in parts
         )
 
     @property
@@ -67,7 +71,7 @@ class Rows:
 
     def numpy(self) -> np.ndarray:
         """Copy the true rows to the host."""
-        return np.asarray(self.array)[: self.num_rows]
+        return np.asarray(self.whole)
 
     def __len__(self) -> int:
         return self.num_rows
@@ -86,9 +90,9 @@ def place_rows(part: Any, placement: Placement) -> Rows:
     """Split one array's rows over the devices."""
     num_rows = part.shape[0]
     if is_at(part, placement.rows):
-        return Rows(part, num_rows)
+        return Rows(part, num_rows, placement)
     padded = pad_rows(part, placement.padded(num_rows))
-    return Rows(jax.device_put(padded, placement.rows), num_rows)
+    return Rows(put(padded, placement.rows), num_rows, placement)
 
 
 class StepProgram:
@@ -102,6 +106,8 @@ class StepProgram:
         self._num_rows = tuple(num_rows)
         split = placement is not None and placement.num_replicas > 1
         self._split = split
+        self._agreement = agreement_on(placement)
+        self._agreed = False
         given = (None, placement.whole) if placement is not None else None
         self._compiled = jax.jit(self._run, donate_argnums=0, out_shardings=given)
         self._recorded = jax.jit(self._run, out_shardings=given)
@@ -115,10 +121,12 @@ class StepProgram:
         if self._placement is None:
             state = unshared([*read, *state])[len(read) :]
         else:
-            both = put_whole([*state, *read], self._placement.whole)
-            for variable, value in zip(traced.read, both[len(state) :], strict=True):
-                set_value(variable, value)
+            if self._agreement is not None and not self._agreed:
+                state, read = self._agree(self._agreement, state, read, arrays)
+            both = put_whole([*state, *read], self._placement)
             state, read = both[: len(state)], both[len(state) :]
+            self._keep(traced.read, read)
+            arrays = self._spread(arrays)
         if recording():
             for variable, value in zip(
                 [*traced.written, *traced.read], [*state, *read], strict=True
@@ -128,9 +136,37 @@ class StepProgram:
         result, state = compiled(state, read, arrays)
         if self._starves(state, arrays):
             jax.block_until_ready((result, state))
-        for variable, value in zip(traced.written, state, strict=True):
-            set_value(variable, value)
-        return result
+        self._keep(traced.written, state)
+        return jax.tree.map(self._held, result) if self._agreement is not None else result
+
+    def _agree(
+        self, agreement: Agreement, state: list[Any], read: list[Any], arrays: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """See, before the first step, that every process runs the same one on the same state."""
+        agreement.program("the step", self.traced.jaxpr, arrays)
+        names = [v.path for v in (*self.traced.written, *self.traced.read)]
+        both = agreement.state(names, [*state, *read])
+        self._agreed = True
+        return both[: len(state)], both[len(state) :]
+
+    def _keep(self, variables: Sequence[Any], values: list[Any]) -> None:
+        for variable, value in zip(variables, values, strict=True):
+            set_value(variable, self._held(value))
+
+    def _held(self, part: Any) -> Any:
+        return part if self._placement is None else held(part, self._placement)
+
+    def _spread(self, arrays: list[Any]) -> list[Any]:
+        """Give arrays that only this process has to all of its devices' programs."""
+        if self._agreement is None:
+            return arrays
+        assert self._placement is not None
+        local = [i for i, part in enumerate(arrays) if getattr(part, "is_fully_addressable", True)]
+        for i, part in zip(
+            local, put_whole([arrays[i] for i in local], self._placement), strict=True
+        ):
+            arrays[i] = part
+        return arrays
 
     def _starves(self, state: list[Any], arrays: list[Any]) -> bool:
         """Whether the next launch must wait for this one.
@@ -169,5 +205,6 @@ class StepProgram:
             return part
         assert self._placement is not None
         even = part.ndim > 0 and part.shape[0] % self._placement.num_replicas == 0
-        wanted = self._placement.rows if even and part.shape[0] else self._placement.whole
+        split = even and part.shape[0] and self._agreement is None  # every process wants every row
+        wanted = self._placement.rows if split else self._placement.whole
         return jax.lax.with_sharding_constraint(part, wanted)

@@ -38,6 +38,11 @@ class TracedStep:
     _slots: list[int]
     _num_known: int
 
+    @property
+    def jaxpr(self) -> Any:
+        """The operations of the step."""
+        return self._jaxpr
+
     def pure(self, written: list[Any], read: list[Any], arrays: list[Any]) -> tuple[Any, list[Any]]:
         """Run the step on values: those of the variables it writes, of those it reads, and rows."""
         state: list[Any] = [0] * self._num_known  # what the step never touches is never looked at

@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Sharding
 
+from manyhands.engine.placing import put
+
 _PIECE_BYTES = 16 * 2**20
 _NUM_THREADS = 8
 
@@ -25,6 +27,8 @@ def upload(arrays: Any, sharding: Sharding) -> Any:
 
 
 def _upload(part: Any, sharding: Sharding) -> jax.Array:
+    if not sharding.is_fully_addressable:
+        return put(part, sharding)
     pieces = min(_NUM_THREADS, getattr(part, "nbytes", 0) // _PIECE_BYTES)
     if pieces < 2 or not isinstance(part, np.ndarray) or _shares_memory(sharding):
         return jax.device_put(part, sharding)

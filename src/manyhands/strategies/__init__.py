@@ -8,14 +8,22 @@ from manyhands.strategies.context import (
 )
 from manyhands.strategies.distributed_dataset import DistributedDataset, InputContext
 from manyhands.strategies.mirrored import MirroredStrategy
+from manyhands.strategies.multi_worker import (
+    CommunicationImplementation,
+    CommunicationOptions,
+    MultiWorkerMirroredStrategy,
+)
 from manyhands.strategies.one_device import OneDeviceStrategy
 from manyhands.strategies.reduce_op import ReduceOp
 from manyhands.strategies.strategy import Strategy
 
 __all__ = [
+    "CommunicationImplementation",
+    "CommunicationOptions",
     "DistributedDataset",
     "InputContext",
     "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
     "OneDeviceStrategy",
     "ReduceOp",
     "Strategy",

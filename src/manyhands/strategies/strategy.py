@@ -68,7 +68,7 @@ class Strategy:
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
         """Models made in here belong to this strategy, wherever they are compiled or fitted."""
-        with in_scope(self), jax.default_device(self.devices[0]):
+        with in_scope(self), jax.default_device(self.placement.own_devices[0]):
             yield self
 
     # custom loops

@@ -25,6 +25,7 @@ from manyhands.engine import (
     lift,
     spec_of,
 )
+from manyhands.engine.agreement import agreement_on
 from manyhands.engine.interrupts import interrupts
 from manyhands.plan import steps_per_launch
 from manyhands.training import call as calls
@@ -50,13 +51,20 @@ class PlacementDriver:
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
+        self.agreement = agreement_on(placement)
 
     def make_function(self, model: Any, role: Role) -> StepFunction:
         """Compile one role of a model, or keep it eager where the user asked for that."""
         step, gives = lift(model, role), "rows" if role == "predict" else "logs"
         engine = SpmdProgram if keras_inside.compiles(model) else EagerProgram
         program = engine(step, self.placement, gives=gives)
-        return StepFunction(model, role, program, launches_ahead=self._launches_ahead())
+        return StepFunction(
+            model,
+            role,
+            program,
+            launches_ahead=self._launches_ahead(),
+            agreement=self.agreement,
+        )
 
     def _launches_ahead(self) -> int:
         if self.placement.platform != "cpu":
@@ -70,11 +78,15 @@ class PlacementDriver:
         feeder: ArrayFeeder | StreamFeeder
         if rows is None:
             feeder = StreamFeeder(
-                adapter.get_jax_iterator, lambda: self._stream_policy(model, steps_per_execution)
+                adapter.get_jax_iterator,
+                lambda: self._stream_policy(model, steps_per_execution),
+                agreement=self.agreement,
             )
         else:
             arrays = ArrayFeeder(
-                rows, lambda: self._array_policy(model, arrays, steps_per_execution)
+                rows,
+                lambda: self._array_policy(model, arrays, steps_per_execution),
+                agreement=self.agreement,
             )
             feeder = arrays
         call = calls.current(model)
@@ -84,12 +96,19 @@ class PlacementDriver:
             object.__setattr__(model, _COUNTS, feeder.counts)
         return feeder
 
+    def changes(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Change what Keras was asked for: one process shows how far training is, not all."""
+        del arguments
+        if self.agreement is None or self.agreement.group.index == 0:
+            return {}
+        return {"verbose": 0}
+
     @contextmanager
     def around(self, model: Any, role: Role, arguments: dict[str, Any]) -> Iterator[None]:
         """Check the data, watch for Ctrl-C, and leave the model whole however the call ends."""
         check_data(model, arguments)
         with ExitStack() as stack:
-            stack.enter_context(jax.default_device(self.placement.devices[0]))
+            stack.enter_context(jax.default_device(self.placement.own_devices[0]))
             stack.enter_context(interrupts.watched())
             stack.enter_context(calls.entered(calls.Call.of(model, role, arguments)))
             stack.callback(self._let_go, model, role)
@@ -102,7 +121,7 @@ class PlacementDriver:
 
     def place(self, arrays: list[Any]) -> list[Any]:
         """Put a copy on every device."""
-        return jax.device_put(arrays, self.placement.whole)
+        return jax.device_put(arrays, self.placement.here)
 
     def _let_go(self, model: Any, role: Role) -> None:
         keras_inside.release_state(model)
@@ -190,7 +209,7 @@ class PlacementDriver:
         if self.placement.platform == "cpu":
             return (host_memory()[1] or 0) // self.placement.num_replicas
         free = []
-        for device in self.placement.devices:
+        for device in self.placement.own_devices:
             stats = device.memory_stats() or {}
             free.append(stats.get("bytes_limit", 0) - stats.get("bytes_in_use", 0))
         return min(free)

@@ -14,6 +14,7 @@ import jax
 
 from manyhands.data import ArrayFeed, StreamFeed
 from manyhands.engine import Program, Role, keras_inside
+from manyhands.engine.agreement import Agreement
 from manyhands.engine.interrupts import interrupts
 from manyhands.training import call as calls
 
@@ -21,8 +22,17 @@ from manyhands.training import call as calls
 class StepFunction:
     """One role of one model, compiled."""
 
-    def __init__(self, model: Any, role: Role, program: Program, *, launches_ahead: int) -> None:
+    def __init__(
+        self,
+        model: Any,
+        role: Role,
+        program: Program,
+        *,
+        launches_ahead: int,
+        agreement: Agreement | None = None,
+    ) -> None:
         self.program = program
+        self._agreement = agreement
         self.steps_per_launch: dict[Any, int] = {}
         self._model = model
         self._role: Role = role
@@ -38,16 +48,26 @@ class StepFunction:
         with interrupts.held():
             if state is not self._held:
                 parts = keras_inside.unshared(self._model, self._role, state)
-                self._state = self.program.place_state(parts)
+                self._state = self.program.place_state(self._agreed(parts))
             for batches in work:
                 logs, self._state = self.program.many(self._state, batches)
-                self._held = keras_inside.hold_state(self._model, self._role, self._state)
+                self._held = keras_inside.hold_state(
+                    self._model, self._role, self._state, self.program.held
+                )
                 given.append(logs)
         self._pace(given[-1])
         call = calls.current(self._model)
         if call is not None and call.watched:
             keras_inside.release_state(self._model)
         return self._joined(given), self._held
+
+    def _agreed(self, parts: Any) -> Any:
+        """Begin with the same state on every process, where there are several."""
+        if self._agreement is None:
+            return parts
+        flat, structure = jax.tree.flatten(parts)
+        names = keras_inside.state_names(self._model, self._role)
+        return jax.tree.unflatten(structure, self._agreement.state(names, flat))
 
     def _work(self, iterator: Iterator[Any]) -> list[Any]:
         if isinstance(iterator, ArrayFeed | StreamFeed) and iterator.is_begun:

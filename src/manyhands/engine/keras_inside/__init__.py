@@ -24,6 +24,7 @@ from manyhands.engine.keras_inside.state import (
     get_state,
     hold_state,
     release_state,
+    state_names,
     unshared,
 )
 from manyhands.engine.keras_inside.watchers import (
@@ -53,6 +54,7 @@ __all__ = [
     "release_state",
     "rows_given",
     "runs_only_known_code",
+    "state_names",
     "unshared",
     "user_callbacks",
     "watches_batches",

@@ -57,6 +57,10 @@ class Driver(Protocol):
         """Enter before, leave after each call of Keras' methods on a model."""
         ...
 
+    def changes(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Give the arguments of such a call that are to be others."""
+        ...
+
     def trusts_logs(self, model: Any) -> bool:
         """Whether nobody can have changed the metrics since the last step returned its logs."""
         ...

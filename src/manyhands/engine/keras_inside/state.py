@@ -5,7 +5,7 @@ In: a model's variables.  Out: their arrays for a step, and back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from manyhands.engine.program import State
@@ -24,13 +24,14 @@ class Part:
     the state after each step.
     """
 
-    __slots__ = ("arrays",)
+    __slots__ = ("_held", "arrays")
 
-    def __init__(self, arrays: list[Any]) -> None:
+    def __init__(self, arrays: list[Any], held: Callable[[Any], Any]) -> None:
         self.arrays = arrays
+        self._held = held
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.arrays)
+        return map(self._held, self.arrays)
 
     def __len__(self) -> int:
         return len(self.arrays)
@@ -49,9 +50,14 @@ def unshared(model: Any, role: Role, state: Any) -> State:
     )
 
 
-def hold_state(model: Any, role: Role, state: State) -> tuple[Part, ...]:
-    """Make this the model's latest state, which `release_state` writes to the variables."""
-    parts = tuple(Part(arrays) for arrays in state)
+def hold_state(
+    model: Any, role: Role, state: State, held: Callable[[Any], Any]
+) -> tuple[Part, ...]:
+    """Make this the model's latest state, which `release_state` writes to the variables.
+
+    `held` gives a program's array as Python holds it.
+    """
+    parts = tuple(Part(arrays, held) for arrays in state)
     object.__setattr__(model, "_jax_state", dict(zip(STATE_PARTS[role], parts, strict=True)))
     object.__setattr__(model, "_jax_state_synced", False)
     return parts
@@ -74,3 +80,8 @@ def release_state(model: Any) -> None:
 def variables_of(model: Any, part: str) -> list[Any]:
     """List the variables of one part of a model's state."""
     return model.optimizer.variables if part == "optimizer_variables" else getattr(model, part)
+
+
+def state_names(model: Any, role: Role) -> list[str]:
+    """Name the variables of a role's state, in its order."""
+    return [v.path for part in STATE_PARTS[role] for v in variables_of(model, part)]

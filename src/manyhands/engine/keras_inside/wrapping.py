@@ -173,7 +173,12 @@ def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]
             except TypeError:
                 return original(self, *args, **kwargs)  # which says it in Keras' words
             with driver.around(self, role, arguments):
-                return original(self, *args, **kwargs)
+                changes = driver.changes(arguments)
+                if not changes.keys() <= signature.parameters.keys() or not changes:
+                    return original(self, *args, **kwargs)
+                bound = signature.bind(self, *args, **kwargs)
+                bound.arguments.update(changes)
+                return original(*bound.args, **bound.kwargs)
         finally:
             active.reset(token)
 

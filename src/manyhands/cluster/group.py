@@ -1,0 +1,177 @@
+"""The processes that train together, as one of them sees it.
+
+In: a Line to process 0's hub.  Out: `agree`, which gives everybody's answer to a question, and an
+end that is explained when a process is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from manyhands.cluster.membership import Membership
+from manyhands.cluster.stacks import python_stacks
+from manyhands.cluster.wire import Line, LineClosedError, Message
+from manyhands.errors import ClusterError, ProcessLostError, explain
+
+LOST_EXIT = 71
+"""The exit code of a process that stops because another was lost."""
+_BEAT_S = 1.0
+_GRACE_S = 5.0
+"""So long a program has to end by itself after somebody was lost."""
+
+
+@dataclass
+class _Channel:
+    """Questions that are asked one after the other."""
+
+    num_asked: int = 0
+    answers: queue.Queue[Message] = field(default_factory=queue.Queue)
+    asking: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Group:
+    """This process' side of a group.
+
+    Args:
+        timeout_s: how long everybody is waited for.
+    """
+
+    def __init__(self, membership: Membership, line: Line, *, timeout_s: float) -> None:
+        self.membership = membership
+        self._line = line
+        self._timeout_s = timeout_s
+        self._channels: dict[str, _Channel] = {}
+        self._lost = ""
+        self._left = False
+        self._where: Message = {"doing": "starting", "step": 0}
+        self._lock = threading.Lock()
+        for task in (self._listen, self._beat):
+            threading.Thread(target=task, name="manyhands-group", daemon=True).start()
+
+    @property
+    def index(self) -> int:
+        """The number of this process."""
+        return self.membership.index
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+        return self.membership.size
+
+    # questions
+
+    def agree(self, name: str, value: Any, *, channel: str = "main") -> list[Any]:
+        """Give everybody's answer to the same question, in the order of the processes.
+
+        Every process must ask the same questions in the same order, for each channel; one that
+        does not is named.  A thread that asks beside others has a channel of its own.
+        """
+        self._refuse_if_lost()
+        with self._lock:
+            used = self._channels.setdefault(channel, _Channel())
+        with used.asking:
+            number = f"{channel} {used.num_asked}"
+            used.num_asked += 1
+            before = self._where
+            self._where = {**before, "doing": f"waiting for the others at: {name}"}
+            self._say({"kind": "answer", "number": number, "name": name, "value": value})
+            try:
+                return self._await(used, number, name)
+            finally:
+                self._where = before
+
+    def _await(self, used: _Channel, number: str, name: str) -> list[Any]:
+        until = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                message = used.answers.get(timeout=max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                raise ClusterError(
+                    explain(
+                        f"Not every process came to {name} within {self._timeout_s:.0f} s.",
+                        got=f"{self.membership.me} has waited there",
+                        fix="look at what the others are doing; all must run the same program. "
+                        "MANYHANDS_TIMEOUT allows more seconds.",
+                    )
+                ) from None
+            self._refuse_if_lost()
+            if message.get("number") == number:
+                return message["values"]
+
+    def _refuse_if_lost(self) -> None:
+        if self._lost:
+            raise ProcessLostError(
+                explain(
+                    self._lost,
+                    got=f"{self.membership.me} cannot go on alone",
+                    fix="start the program again; `manyhands run --max-restarts N` does so by "
+                    "itself, from the last checkpoint.",
+                )
+            )
+
+    # where we are
+
+    def at(self, doing: str, step: int | None = None) -> None:
+        """Note what this process is doing, for whoever asks why nothing moves."""
+        self._where = {"doing": doing, "step": self._where["step"] if step is None else step}
+
+    def _beat(self) -> None:
+        while not self._left and not self._lost:
+            self._say({"kind": "beat", **self._where})
+            time.sleep(_BEAT_S)
+
+    def _say(self, message: Message) -> None:
+        with contextlib.suppress(LineClosedError):  # the thread that listens will say it
+            self._line.send(message)
+
+    # endings
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                message = self._line.receive()
+                kind = message.get("kind")
+                if kind == "answers":
+                    self._channels[message["number"].rsplit(" ", 1)[0]].answers.put(message)
+                elif kind == "stacks":
+                    self._say({"kind": "report", "stacks": python_stacks()})
+                elif kind == "lost":
+                    self._mourn(message["reason"])
+                    return
+        except LineClosedError as error:
+            if not self._left:
+                first = self.membership.members[0]
+                self._mourn(f"{first} was lost: its connection ended ({error}).")
+
+    def _mourn(self, reason: str) -> None:
+        """Say who was lost, and end this process unless its program does so first."""
+        if self._left:
+            return
+        self._lost = reason
+        for channel in list(self._channels.values()):
+            channel.answers.put({})
+        doing = f"{self._where['doing']}, step {self._where['step']}"
+        sys.stderr.write(  # no logger may be listening, and the process is about to end
+            f"manyhands: {reason}\n  got: {self.membership.me} was at: {doing}\n"
+            "  fix: start it again; `manyhands run --max-restarts N` does so from the last "
+            "checkpoint.\n"
+        )
+        sys.stderr.flush()
+        time.sleep(_GRACE_S)
+        if not self._left:
+            os._exit(LOST_EXIT)
+
+    def leave(self, error: str = "") -> None:
+        """Say goodbye: this process' program has ended."""
+        if self._left or self._lost:
+            self._left = True
+            return
+        self._left = True
+        self._say({"kind": "bye", "error": error})

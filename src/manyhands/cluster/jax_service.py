@@ -1,0 +1,103 @@
+"""The only module that starts JAX's distributed runtime, by its private names.
+
+In: where the coordinator is and who we are.  Out: JAX sees the devices of every process.
+`jax.distributed.initialize` cannot be used: it ends the process with an abort when somebody is
+missing or lost, binds every interface, and waits minutes at the end.  Who is lost is the hub's to
+find out, so JAX's own heartbeats are given a month.
+
+tests/cluster/test_jax_service.py fails when a new JAX changes what is used here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax._src import distributed, xla_bridge
+from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+
+from manyhands.errors import ClusterError, explain
+
+_MONTH_S = 30 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Certificates for JAX's coordinator: files in PEM, the same authority on all processes."""
+
+    certificate: str
+    key: str
+    authority: str
+
+
+def serve(address: str, num_processes: int, tls: Tls | None) -> None:
+    """Start JAX's coordinator in this process, at exactly this address."""
+    distributed.global_state.service = _jax.get_distributed_runtime_service(
+        address,
+        num_processes,
+        heartbeat_timeout=_MONTH_S,
+        shutdown_timeout=1,
+        **_certificates(_jax.get_distributed_runtime_service, tls),
+    )
+
+
+def join(
+    address: str,
+    index: int,
+    num_processes: int,
+    *,
+    own_host: str,
+    timeout_s: float,
+    tls: Tls | None,
+) -> None:
+    """Connect this process to JAX's coordinator, before JAX has started its devices."""
+    state = distributed.global_state
+    client = state.client = _jax.get_distributed_runtime_client(
+        address,
+        index,
+        init_timeout=max(1, int(timeout_s)),
+        heartbeat_timeout=_MONTH_S,
+        shutdown_timeout=1,
+        shutdown_on_destruction=False,
+        use_compression=True,
+        **_certificates(_jax.get_distributed_runtime_client, tls),
+    )
+    state.process_id, state.num_processes = index, num_processes
+    state.coordinator_address = address
+    client.connect()
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    xla_bridge.register_backend_factory(
+        "cpu", lambda: _cpu_client(own_host), priority=0, fail_quietly=False
+    )
+
+
+def is_joined() -> bool:
+    """Whether this process has connected, by us or by `jax.distributed.initialize`."""
+    return distributed.global_state.client is not None
+
+
+def _cpu_client(own_host: str) -> Any:
+    """Let Gloo listen where others reach this process, and nowhere else."""
+    collectives = _jax.make_gloo_tcp_collectives(
+        distributed_client=distributed.global_state.client, hostname=own_host
+    )
+    return xla_bridge.make_cpu_client(collectives)
+
+
+def _certificates(function: Any, tls: Tls | None) -> dict[str, str]:
+    if tls is None:
+        return {}
+    if "mtls_cert_file" not in (function.__doc__ or ""):
+        raise ClusterError(
+            explain(
+                "This JAX cannot protect its coordinator with certificates.",
+                got=f"JAX {jax.__version__} and CommunicationOptions(tls=…)",
+                fix="install JAX 0.12 or later, or leave the certificates out.",
+            )
+        )
+    return {
+        "mtls_cert_file": tls.certificate,
+        "mtls_key_file": tls.key,
+        "mtls_ca_file": tls.authority,
+    }

@@ -1,0 +1,169 @@
+"""What all processes must have in common before they compute together.
+
+In: a Group and a Placement.  Out: the same state everywhere (process 0's, where they differ), and
+an error with the difference where shapes, programs or rows do not match: before the first step,
+since a collective that not everybody enters waits for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+from manyhands.cluster import Group, joined
+from manyhands.engine.placement import Placement
+from manyhands.engine.placing import held, is_shared
+from manyhands.errors import ClusterError, explain
+
+
+def agreement_on(placement: Placement | None) -> Agreement | None:
+    """Give the agreement of the processes that a placement spans; None for one process."""
+    if placement is None or not placement.spans_processes:
+        return None
+    group = joined()
+    assert group is not None, "a placement spans processes only after they have joined"
+    return Agreement(group, placement)
+
+
+class Agreement:
+    """Asks the other processes before something that all must do alike."""
+
+    def __init__(self, group: Group, placement: Placement) -> None:
+        self.group = group
+        self._placement = placement
+
+    def same(self, what: str, mine: Any, *, channel: str = "main") -> None:
+        """Refuse to go on where the processes differ in what they are about to do."""
+        answers = self.group.agree(what, mine, channel=channel)
+        odd = next((i for i, answer in enumerate(answers) if answer != answers[0]), None)
+        if odd is not None:
+            raise self._unlike(what, answers, odd)
+
+    def state(self, names: Sequence[str], values: list[Any]) -> list[Any]:
+        """Give state that is the same on every process: process 0's, where they differ.
+
+        What came out of a common step is the same already and is not looked at.
+        """
+        shapes = [
+            [name, list(np.shape(value)), str(value.dtype)]
+            for name, value in zip(names, values, strict=True)
+        ]
+        unsure = [i for i, value in enumerate(values) if not is_shared(value)]
+        answers = self.group.agree("the variables", {"shapes": shapes, "unsure": unsure})
+        odd = next((i for i, a in enumerate(answers) if a["shapes"] != shapes), None)
+        if odd is not None:
+            raise self._unlike("the variables", [answer["shapes"] for answer in answers], odd)
+        doubted = sorted({i for answer in answers for i in answer["unsure"]})
+        if not doubted:
+            return values
+        digests = self.group.agree("their values", [_digest(values[i]) for i in doubted])
+        differing = [
+            i for place, i in enumerate(doubted) if len({given[place] for given in digests}) > 1
+        ]
+        values = list(values)
+        for i, value in zip(
+            differing, self._from_first([values[i] for i in differing]), strict=True
+        ):
+            values[i] = value
+        return values
+
+    def order(self) -> None:
+        """Let every process draw the same random numbers from NumPy: as process 0 will."""
+        digests = self.group.agree("the order of rows", _digest_of_generator())
+        if len(set(digests)) == 1:
+            return
+        state: Any = np.random.get_state(legacy=True)
+        given = self.group.agree("random numbers", [state[0], state[1].tolist(), *state[2:]])[0]
+        np.random.set_state((given[0], np.array(given[1], np.uint32), *given[2:]))
+
+    def program(self, name: str, jaxpr: Any, arguments: Any) -> None:
+        """Refuse a program that is another one elsewhere."""
+        shapes = [f"{part.dtype}{list(part.shape)}" for part in jax.tree.leaves(arguments)]
+        self.same(name, {"arguments": shapes, "operations": _operations(jaxpr)})
+
+    def _from_first(self, parts: list[Any]) -> list[Any]:
+        if not parts:
+            return []
+        placement = self._placement
+        apart = NamedSharding(placement.mesh, PartitionSpec("rows"))
+        stacked = [_one_each(part, placement, apart) for part in parts]
+        take_first = jax.jit(
+            lambda given: [part[0] for part in given], out_shardings=placement.whole
+        )
+        return [held(part, placement) for part in take_first(stacked)]
+
+    def _unlike(self, what: str, answers: list[Any], odd: int) -> ClusterError:
+        members = self.group.membership.members
+        mine, theirs = _difference(answers[0], answers[odd])
+        return ClusterError(
+            explain(
+                f"The processes are not doing the same: they differ in {what}.",
+                got=f"{members[0]}: {mine}; {members[odd]}: {theirs}",
+                fix="run the same program on the same data, with the same batch size, on every "
+                "process; manyhands gives each its share of the rows.",
+            )
+        )
+
+
+def _one_each(part: Any, placement: Placement, apart: Any) -> Any:
+    """Make an array led by the devices out of one that each process has for itself."""
+    copies = [jax.device_put(part[None], device) for device in placement.own_devices]
+    shape = (placement.num_replicas, *np.shape(part))
+    return jax.make_array_from_single_device_arrays(shape, apart, copies)
+
+
+def _digest(value: Any) -> str:
+    array = np.asarray(jax.random.key_data(value) if _is_key(value) else value)
+    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()
+
+
+def _is_key(value: Any) -> bool:
+    return isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def _digest_of_generator() -> str:
+    state: Any = np.random.get_state(legacy=True)
+    rest = ",".join(map(str, state[2:])).encode()
+    return hashlib.blake2b(state[1].tobytes() + rest, digest_size=16).hexdigest()
+
+
+def _operations(jaxpr: Any) -> dict[str, int]:
+    counted: Counter[str] = Counter()
+
+    def count(inner: Any) -> None:
+        for equation in inner.eqns:
+            counted[equation.primitive.name] += 1
+            for part in jax.tree.leaves(list(equation.params.values()), is_leaf=_has_equations):
+                if _has_equations(part):
+                    count(getattr(part, "jaxpr", part))
+
+    count(getattr(jaxpr, "jaxpr", jaxpr))
+    return dict(sorted(counted.items()))
+
+
+def _has_equations(part: Any) -> bool:
+    return hasattr(part, "eqns") or hasattr(getattr(part, "jaxpr", None), "eqns")
+
+
+def _difference(one: Any, other: Any) -> tuple[str, str]:
+    """Show the first thing in which two answers differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in [*one, *other]:
+            if one.get(name) != other.get(name):
+                mine, theirs = _difference(one.get(name), other.get(name))
+                return f"{name} {mine}", f"{name} {theirs}"
+    if isinstance(one, list) and isinstance(other, list):
+        for i in range(max(len(one), len(other))):
+            mine, theirs = one[i : i + 1], other[i : i + 1]
+            if mine != theirs:
+                return (
+                    f"{mine[0] if mine else 'nothing'} (number {i} of {len(one)})",
+                    f"{theirs[0] if theirs else 'nothing'} (number {i} of {len(other)})",
+                )
+    return str(one), str(other)
