@@ -9,6 +9,8 @@ gives this module.  What is here, what changes and what is missing: `manyhands c
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 import manyhands  # noqa: F401 - chooses Keras' backend
@@ -144,6 +146,21 @@ def _helpful(module: Any, namespace: str) -> Any:
     return module
 
 
+class _Package(ModuleType):
+    """This package, where an imported file does not take the place of a name of TensorFlow's.
+
+    Python sets each imported file on its package: `function.py` would hide `tf.function`.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and value.__name__ == f"{__name__}.{name}":
+            if name in _HOMES or name in _ELSEWHERE:
+                return
+            if name in _NAMESPACES:
+                _helpful(value, name)
+        super().__setattr__(name, value)
+
+
 def __dir__() -> list[str]:
     return _ALL
 
@@ -157,4 +174,5 @@ def _start() -> None:
     strategy.install()
 
 
+sys.modules[__name__].__class__ = _Package
 _start()
