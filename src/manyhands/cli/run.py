@@ -1,4 +1,4 @@
-"""`manyhands run`: run a TensorFlow program as it stands."""
+"""`manyhands run`: run a TensorFlow or Keras program as it stands, in one process or in many."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from manyhands import config
+from manyhands.cluster.launching import watch_launcher
 from manyhands.errors import ManyhandsError, explain
 
 
@@ -20,9 +21,37 @@ def add_to(commands: Any) -> None:
         help="run a TensorFlow or Keras program on every device, as it stands",
         description="Options come before the script; everything after it is its own.",
     )
-    parser.add_argument("--devices", type=int, metavar="N", help="N virtual CPU devices")
+    parser.add_argument("--devices", type=int, metavar="N", help="N virtual CPU devices a process")
     parser.add_argument(
         "--no-shim", action="store_true", help="leave `import tensorflow` to TensorFlow itself"
+    )
+    many = parser.add_argument_group("several processes")
+    many.add_argument("--processes", type=int, metavar="N", help="start N processes here")
+    many.add_argument(
+        "--per-gpu", action="store_true", help="one process for each GPU; each sees only its own"
+    )
+    many.add_argument(
+        "--memory-limit",
+        metavar="M",
+        help="GPU memory of each process: a part (0.4), or 20GB, 512MB",
+    )
+    many.add_argument("--log-dir", type=Path, metavar="DIR", help="one file for each process")
+    machines = parser.add_argument_group("several machines, without a scheduler")
+    machines.add_argument("--nodes", type=int, default=1, metavar="K", help="how many machines")
+    machines.add_argument("--node-rank", type=int, default=0, metavar="R", help="this one's number")
+    machines.add_argument("--coordinator", metavar="HOST:PORT", help="where process 0 is")
+    survive = parser.add_argument_group("survival")
+    survive.add_argument(
+        "--max-restarts", type=int, default=0, metavar="N", help="start again so often"
+    )
+    survive.add_argument(
+        "--min-processes", type=int, metavar="M", help="go on with as few where one keeps dying"
+    )
+    survive.add_argument(
+        "--heartbeat", type=int, metavar="S", help="seconds of silence that mean a process hangs"
+    )
+    survive.add_argument(
+        "--timeout", type=int, metavar="S", help="seconds to wait for every process to arrive"
     )
     parser.add_argument("script", help="the program, a .py file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
@@ -30,7 +59,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the program in this process, as `python script.py` would."""
+    """Run the program here, or start the processes that do."""
     script = Path(options.script)
     if not script.is_file():
         raise ManyhandsError(
@@ -40,6 +69,16 @@ def run(options: argparse.Namespace) -> int:
                 fix="pass the path of a Python file: manyhands run train.py",
             )
         )
+    if options.processes is not None or options.per_gpu or options.nodes > 1:
+        from manyhands.cli.launch import launch
+
+        return launch(options)
+    return _run_here(script, options)
+
+
+def _run_here(script: Path, options: argparse.Namespace) -> int:
+    """Run the program in this process, as `python script.py` would."""
+    watch_launcher()
     if options.devices is not None:
         config.set_virtual_devices(options.devices)
     if not options.no_shim:
@@ -50,7 +89,8 @@ def run(options: argparse.Namespace) -> int:
     sys.path.insert(0, str(script.resolve().parent))
     try:
         runpy.run_path(str(script), run_name="__main__")
-    except ManyhandsError:
+    except ManyhandsError as error:
         traceback.print_exc()  # the program's own lines say where
+        sys.last_value = error  # what the other processes of a group are told
         return 1
     return 0

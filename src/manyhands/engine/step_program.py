@@ -60,6 +60,15 @@ class Rows:
         )
 
     @property
+    def values_everywhere(self) -> tuple[Any, ...]:
+        """The true rows of each replica of every process; all of them must ask."""
+        if not self._placement.spans_processes:
+            return self.values
+        whole, per_replica = self.whole, self.array.shape[0] // self._placement.num_replicas
+        starts = range(0, self.array.shape[0], per_replica)
+        return tuple(whole[start : min(start + per_replica, self.num_rows)] for start in starts)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the true rows."""
         return (self.num_rows, *self.array.shape[1:])

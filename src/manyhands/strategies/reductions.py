@@ -26,20 +26,21 @@ def gather(value: Any, axis: int) -> Any:
     return jax.tree.map(lambda part: _gathered(part, axis), value, is_leaf=_is_split)
 
 
-def local_results(value: Any) -> tuple[Any, ...]:
-    """List the replicas' values; a value that is everybody's stands for itself."""
+def local_results(value: Any, own: range) -> tuple[Any, ...]:
+    """List the values of this process' replicas; a value that is everybody's stands for itself."""
     if _is_split(value):
-        return value.values
+        return value.values if isinstance(value, Rows) else value.values[own.start : own.stop]
     parts = jax.tree.leaves(value, is_leaf=_is_split)
     split = [part for part in parts if _is_split(part)]
     if not split:
         return (value,)
-    count = len(split[0].values)
     return tuple(
         jax.tree.map(
-            lambda part, i=i: part.values[i] if _is_split(part) else part, value, is_leaf=_is_split
+            lambda part, i=i: local_results(part, own)[i] if _is_split(part) else part,
+            value,
+            is_leaf=_is_split,
         )
-        for i in range(count)
+        for i in range(len(own))
     )
 
 
@@ -49,7 +50,7 @@ def _is_split(value: Any) -> bool:
 
 def _gathered(part: Any, axis: int) -> Any:
     if isinstance(part, Rows):
-        return part.whole if axis == 0 else jnp.concatenate(part.values, axis)
+        return part.whole if axis == 0 else jnp.concatenate(part.values_everywhere, axis)
     if isinstance(part, PerReplicaValue | PerReplicaRows):
         return jnp.concatenate(part.values, axis)
     return part
@@ -62,5 +63,7 @@ def _reduced(op: ReduceOp, part: Any, axis: int | None) -> Any:
     if isinstance(part, PerReplicaValue):
         return combined(part.stacked, axis=0)
     if isinstance(part, Rows):
-        return combined(jnp.stack([jnp.asarray(jax.device_get(v)) for v in part.values]), axis=0)
+        return combined(
+            jnp.stack([jnp.asarray(jax.device_get(v)) for v in part.values_everywhere]), axis=0
+        )
     return part

@@ -98,7 +98,7 @@ class Strategy:
 
     def local_results(self, value: Any) -> tuple[Any, ...]:
         """List the replicas' values."""
-        return reductions.local_results(value)
+        return reductions.local_results(value, self._placement.own_replicas)
 
     def distribute_dataset(self, dataset: Any, options: Any = None) -> DistributedDataset:
         """Give a dataset's batches with their rows split over the devices."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from manyhands import config
+from manyhands.cluster.membership import Member, Membership
 from manyhands.cluster.resolvers.resolver import ClusterResolver
 from manyhands.cluster.spec import ClusterSpec, split_address
 from manyhands.errors import ClusterError, explain
@@ -37,6 +38,15 @@ class LaunchedClusterResolver(ClusterResolver):
         """One worker for each process; only process 0 is ever met by address."""
         others = [f"process-{index}:1" for index in range(1, self._size)]
         return ClusterSpec({"worker": [self._coordinator, *others]})
+
+    def membership(self) -> Membership:
+        """This process' place, by the numbers that the launcher's output shows."""
+        return Membership(
+            index=self.task_id or 0,
+            members=tuple(Member(name=f"process {index}") for index in range(self._size)),
+            coordinator=self._coordinator,
+            why=self.why,
+        )
 
 
 def is_here(environ: Mapping[str, str]) -> bool:

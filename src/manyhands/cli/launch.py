@@ -1,0 +1,107 @@
+"""`manyhands run --processes N`: what the options mean for the launcher."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+
+from manyhands import config
+from manyhands.cluster.launching import LaunchPlan, Supervisor, Survival
+from manyhands.devices import nvml
+from manyhands.errors import ClusterError, explain
+
+_UNITS = {"": 2**20, "mb": 2**20, "mib": 2**20, "gb": 2**30, "gib": 2**30}
+
+
+def launch(options: argparse.Namespace) -> int:
+    """Start the processes and stay with them."""
+    least = options.min_processes
+    gpus = _gpus() if options.per_gpu else ()
+    if options.per_gpu and not gpus:
+        raise ClusterError(
+            explain(
+                "There is no GPU to start a process for.",
+                got="--per-gpu",
+                fix="use --processes N for CPUs; `manyhands devices` shows what is here.",
+            )
+        )
+    count = options.processes or (len(gpus) if gpus else 1)
+    if least is not None and not 1 <= least <= count:
+        raise ClusterError(
+            explain(
+                "--min-processes lies between 1 and the number of processes.",
+                got=f"--min-processes {least} with {count} processes",
+                fix="choose fewer, or leave it out to always start as many.",
+            )
+        )
+    plan = LaunchPlan(
+        num_here=count,
+        num_nodes=options.nodes,
+        node_rank=options.node_rank,
+        coordinator=options.coordinator or "",
+        gpus=gpus[:count] if options.per_gpu else (),
+        memory_fraction=_memory(options, count),
+        devices=options.devices,
+        heartbeat_s=options.heartbeat,
+        timeout_s=options.timeout,
+    )
+    survival = Survival(max_restarts=options.max_restarts, min_processes=least)
+    return Supervisor(plan, _command(options), survival=survival, log_dir=options.log_dir).run()
+
+
+def _command(options: argparse.Namespace) -> list[str]:
+    shim = ["--no-shim"] if options.no_shim else []
+    start = [sys.executable, "-m", "manyhands.cli.main", "run", *shim]
+    return [*start, options.script, *options.arguments]
+
+
+def _gpus() -> tuple[str, ...]:
+    visible = config.visible_gpus()
+    if visible is not None:
+        return visible
+    return tuple(str(number) for number in range(len(nvml.read().gpus)))
+
+
+def _memory(options: argparse.Namespace, count: int) -> float | None:
+    """Give the part of its card that each process may take."""
+    if options.memory_limit is None:
+        return None
+    cards = nvml.read(config.visible_gpus()).gpus
+    smallest = min((card.memory_total_bytes or 0 for card in cards), default=0)
+    part = _part(options.memory_limit, smallest)
+    sharing = 1 if options.per_gpu else -(-count // max(1, len(cards)))
+    if part * sharing > 1:
+        raise ClusterError(
+            explain(
+                "The processes that share a GPU may take more memory than it has.",
+                got=f"--memory-limit {options.memory_limit}: {sharing} processes with "
+                f"{part:.0%} of the card each",
+                fix=f"--memory-limit {1 / sharing:.2f} or less, or fewer processes.",
+            )
+        )
+    return part
+
+
+def _part(text: str, card_bytes: int) -> float:
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)", text.strip())
+    if found is None or found[2].lower() not in _UNITS or float(found[1]) == 0:
+        raise ClusterError(
+            explain(
+                "A memory limit is a part of the card, or a number of bytes.",
+                got=f"--memory-limit {text}",
+                fix="--memory-limit 0.4, or 20GB, 512MB.",
+            )
+        )
+    limit = float(found[1])
+    if not found[2] and limit <= 1:
+        return limit
+    if not card_bytes:
+        raise ClusterError(
+            explain(
+                "A memory limit in bytes needs a card to compare it with.",
+                got=f"--memory-limit {text}, and no NVIDIA GPU here",
+                fix="give it as a part: --memory-limit 0.4",
+            )
+        )
+    return limit * _UNITS[found[2].lower()] / card_bytes

@@ -1,0 +1,79 @@
+"""What the processes say, one line at a time, with the number of who said it.
+
+In: the pipes of several processes.  Out: prefixed, coloured lines; a file for each; the last lines
+of whoever failed.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from pathlib import Path
+from typing import IO, Any
+
+_COLOURS = (36, 33, 32, 35, 34, 31)
+_KEPT_LINES = 20
+_NOISE = (b"[Gloo] Rank ",)
+"""Lines that libraries print and nobody can switch off."""
+
+
+class Output:
+    """Collects what the processes of one attempt say."""
+
+    def __init__(self, screen: Any = None, log_dir: Path | None = None) -> None:
+        self._screen = sys.stdout.buffer if screen is None else screen
+        self._coloured = screen is None and sys.stdout.isatty()
+        self._log_dir = log_dir
+        self._lock = threading.Lock()
+        self._tails: dict[int, deque[str]] = {}
+        self._threads: list[threading.Thread] = []
+        if log_dir is not None:
+            log_dir.mkdir(parents=True, exist_ok=True)
+
+    def follow(self, index: int, pipe: IO[bytes]) -> None:
+        """Read one process' words on a thread."""
+        self._tails[index] = deque(maxlen=_KEPT_LINES)
+        thread = threading.Thread(
+            target=self._read, args=(index, pipe), name=f"manyhands-output-{index}", daemon=True
+        )
+        thread.start()
+        self._threads.append(thread)
+
+    def finish(self, timeout_s: float = 5.0) -> None:
+        """Wait for the last words."""
+        for thread in self._threads:
+            thread.join(timeout_s)
+        self._threads.clear()
+
+    def last_lines(self, index: int) -> list[str]:
+        """What a process said last."""
+        return list(self._tails.get(index, ()))
+
+    def _read(self, index: int, pipe: IO[bytes]) -> None:
+        log = None
+        if self._log_dir is not None:
+            log = (self._log_dir / f"process-{index}.log").open("ab", buffering=0)
+        for line in iter(pipe.readline, b""):
+            if line.startswith(_NOISE):
+                continue
+            text = line.rstrip(b"\r\n").decode(errors="replace").split("\r")[-1]
+            self._tails[index].append(text.replace("\b", ""))
+            if log is not None:
+                log.write(line)
+            self._show(index, line)
+        pipe.close()
+        if log is not None:
+            log.close()
+
+    def _show(self, index: int, line: bytes) -> None:
+        prefix = f"[{index}] "
+        if self._coloured:
+            prefix = f"\x1b[{_COLOURS[index % len(_COLOURS)]}m{prefix}\x1b[0m"
+        line = line if line.endswith(b"\n") else line + b"\n"
+        with self._lock:
+            try:
+                self._screen.write(prefix.encode() + line)
+                self._screen.flush()
+            except (BrokenPipeError, ValueError):
+                pass  # nobody reads any more; the processes go on

@@ -1,0 +1,206 @@
+"""Run a group of processes to its end, and start it again when one of them dies.
+
+In: a LaunchPlan and a command.  Out: an exit code, and on the screen who died and how.
+A group lives and dies together: one that has lost a process cannot compute, so the rest is ended
+and all begin again from the last checkpoint.
+"""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from manyhands import config
+from manyhands.cluster.group import LOST_EXIT
+from manyhands.cluster.launching.children import Child, Nursery
+from manyhands.cluster.launching.output import Output
+from manyhands.cluster.launching.plan import LaunchPlan
+from manyhands.cluster.listening import free_port
+
+AGAIN_EXIT = 75
+"""A program that saved and wants to be started again ends with this."""
+_POLL_S = 0.05
+_LAST_WORDS_S = 8.0
+"""So long the others have to say that somebody was lost, before they are ended."""
+_STOP_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survival:
+    """How hard to try."""
+
+    max_restarts: int = 0
+    min_processes: int | None = None
+    """Go on with fewer where one keeps dying, but not with fewer than so many."""
+
+
+class Supervisor:
+    """Starts a group, watches it, and starts it again."""
+
+    def __init__(
+        self,
+        plan: LaunchPlan,
+        command: Sequence[str],
+        *,
+        survival: Survival,
+        log_dir: Path | None = None,
+        say: Any = None,
+    ) -> None:
+        self._plan = plan
+        self._command = list(command)
+        self._survival = survival
+        self._log_dir = log_dir
+        self._say = say or _to_stderr
+        self._stop: signal.Signals | None = None
+        self._token = config.settings().token or secrets.token_hex(16)
+
+    def run(self) -> int:
+        """Run until the group has ended for good."""
+        before = {
+            number: signal.signal(number, self._on_signal)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        }
+        nursery = Nursery()
+        try:
+            with tempfile.TemporaryDirectory(prefix="manyhands-run-") as private:
+                return self._attempts(nursery, private)
+        finally:
+            nursery.close()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _attempts(self, nursery: Nursery, private: str) -> int:
+        attempt, restarts, died_before = 0, 0, -1
+        while True:
+            output = Output(log_dir=self._log_dir)
+            code, culprit = self._attempt(nursery, output, private, attempt)
+            output.finish()
+            if self._stop is not None or code == 0:
+                return code
+            attempt += 1
+            if code == AGAIN_EXIT:
+                self._say("the program saved its state and asked to be started again.")
+                continue
+            if restarts == self._survival.max_restarts:
+                self._show_last(culprit, output)
+                return code if code > 0 else 128 - code
+            restarts += 1
+            self._shrink(culprit, died_before)
+            died_before = culprit.index
+            self._say(
+                f"starting again with {self._plan.num_processes} processes "
+                f"(restart {restarts} of {self._survival.max_restarts})."
+            )
+
+    def _shrink(self, culprit: Child, died_before: int) -> None:
+        """Leave out a process that died twice in a row, where fewer are allowed."""
+        least = self._survival.min_processes
+        if culprit.index != died_before or least is None or self._plan.num_nodes > 1:
+            return
+        if self._plan.num_processes > least:
+            self._plan = self._plan.smaller()
+            self._say(f"process {culprit.index} died twice in a row; going on without it.")
+
+    # one attempt
+
+    def _attempt(
+        self, nursery: Nursery, output: Output, private: str, attempt: int
+    ) -> tuple[int, Child]:
+        plan = self._plan
+        coordinator = plan.coordinator or f"127.0.0.1:{free_port('127.0.0.1')}"
+        children = []
+        for place in range(plan.num_here):
+            told = plan.environment(place, coordinator=coordinator, attempt=attempt)
+            told["MANYHANDS_TOKEN"] = (
+                self._token if plan.num_nodes == 1 else config.settings().token
+            )
+            told.setdefault(
+                "JAX_COMPILATION_CACHE_DIR",
+                config.environment().get("JAX_COMPILATION_CACHE_DIR", private),
+            )
+            child = nursery.start(plan.index(place), self._command, told)
+            assert child.process.stdout is not None
+            output.follow(child.index, child.process.stdout)
+            children.append(child)
+        try:
+            return self._watch(children)
+        finally:
+            for child in children:
+                child.kill()
+                child.process.wait()
+
+    def _watch(self, children: list[Child]) -> tuple[int, Child]:
+        while True:
+            if self._stop is not None:
+                return self._stopped(children), children[0]
+            failed = [child for child in children if child.code not in (None, 0)]
+            if failed:
+                return self._failed(children, failed)
+            if all(child.code == 0 for child in children):
+                return 0, children[0]
+            time.sleep(_POLL_S)
+
+    def _failed(self, children: list[Child], failed: list[Child]) -> tuple[int, Child]:
+        """Let the others say what they saw, then find out who was the first."""
+        if failed[0].code == AGAIN_EXIT:
+            self._wait(children, _STOP_S)
+            codes = {child.code for child in children}
+            if codes <= {0, AGAIN_EXIT}:
+                return AGAIN_EXIT, failed[0]
+        self._wait(children, _LAST_WORDS_S)
+        culprit = failed[0]
+        if culprit.code == LOST_EXIT:  # it only noticed; whoever hangs is still there
+            hung = [child for child in children if child.code is None]
+            others = [c for c in children if c.code not in (None, 0, LOST_EXIT)]
+            culprit = (hung or others or failed)[0]
+        how = "hangs" if culprit.code is None else culprit.describe()
+        self._say(f"process {culprit.index} {how}; the group ends.")
+        culprit.kill()
+        return culprit.process.wait(), culprit
+
+    def _wait(self, children: list[Child], timeout_s: float) -> None:
+        until = time.monotonic() + timeout_s
+        while time.monotonic() < until and self._stop is None:
+            if all(child.code is not None for child in children):
+                return
+            time.sleep(_POLL_S)
+
+    # stopping
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if self._stop is not None:  # asked twice: no more waiting
+            raise KeyboardInterrupt
+        self._stop = signal.Signals(number)
+
+    def _stopped(self, children: list[Child]) -> int:
+        number = self._stop
+        assert number is not None
+        self._say(f"{number.name}: stopping {len(children)} processes.")
+        for child in children:
+            child.signal(number)
+        until = time.monotonic() + _STOP_S
+        while time.monotonic() < until and any(child.code is None for child in children):
+            time.sleep(_POLL_S)
+        if any(child.code == AGAIN_EXIT for child in children):
+            return AGAIN_EXIT
+        return 128 + number
+
+    def _show_last(self, culprit: Child, output: Output) -> None:
+        lines = output.last_lines(culprit.index)
+        if lines:
+            shown = "\n".join(f"  {line}" for line in lines)
+            self._say(f"the last lines of process {culprit.index}:\n{shown}")
+
+
+def _to_stderr(text: str) -> None:
+    sys.stderr.write(f"manyhands: {text}\n")
+    sys.stderr.flush()
