@@ -39,7 +39,10 @@ stop_gradient cond while_loop map_fn py_function numpy_function nest.flatten
 debugging.assert_equal VariableAggregation.SUM VariableSynchronization.ON_READ
 UnconnectedGradients.ZERO autograph.experimental.do_not_convert test.is_gpu_available
 version.VERSION compat.v2 compat.v1 initializers.GlorotUniform io.decode_csv
-train.ExponentialMovingAverage
+train.ExponentialMovingAverage data.Dataset.range data.Dataset.sample_from_datasets
+data.Dataset.choose_from_datasets data.Dataset.scan data.Dataset.take_while
+data.Dataset.bucket_by_sequence_length data.experimental.sample_from_datasets
+data.experimental.choose_from_datasets
 """.split()  # noqa: SIM905
 
 
@@ -100,6 +103,8 @@ y = tf.py_function(print, [], [])
 z = other.tf.nothing
 k = tf.keras
 k.layers.NoSuchLayer
+e = tf.data.Dataset.range(3).scan
+r = tf.data.Dataset.random(4)
 """
 
 
@@ -111,6 +116,8 @@ def test_check_finds_names_by_line():
     assert found[(10, "tf.distribute.MultiWorkerMirroredStrategy")] == "missing"
     assert found[(11, "tf.py_function")] == "translated"
     assert found[(14, "tf.keras.layers.NoSuchLayer")] == "missing"
+    assert found[(15, "tf.data.Dataset.range")] == "supported"
+    assert found[(16, "tf.data.Dataset.random")] == "missing"
     assert not [name for _, name in found if "nothing" in name]
 
 

@@ -74,6 +74,10 @@ experimental = SimpleNamespace(
     INFINITE_CARDINALITY=INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY=UNKNOWN_CARDINALITY,
     cardinality=lambda dataset: dataset.cardinality(),
+    sample_from_datasets=Dataset.sample_from_datasets,
+    choose_from_datasets=lambda datasets, choice_dataset, stop_on_empty_dataset=False: (
+        Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+    ),
 )
 
 __all__ = [

@@ -33,6 +33,7 @@ _INSTEAD = {
     "gradients": "tf.GradientTape",
     "hessians": "two nested tf.GradientTapes",
     "scan": "keras.ops.scan",
+    "Dataset": "Dataset.from_generator, or a Dataset.map function",
     "foldl": "keras.ops.fori_loop",
     "histogram_fixed_width": "jax.numpy.histogram",
     "extract_volume_patches": "keras.ops.image.extract_patches",

@@ -87,9 +87,14 @@ def _resolved(name: str) -> Any:
     found: Any = importlib.import_module("manyhands.tf")
     for part in name.split(".")[1:]:
         found = getattr(found, part)
-        if isinstance(found, type) or callable(found):
+        if not _is_dataset(found) and (isinstance(found, type) or callable(found)):
             break  # what follows belongs to the object, not to TensorFlow's names
     return found
+
+
+def _is_dataset(found: Any) -> bool:
+    """Whether it is a class that is used by its names: `tf.data.Dataset.range`."""
+    return isinstance(found, type) and hasattr(found, "element_spec")
 
 
 class _Finder(ast.NodeVisitor):

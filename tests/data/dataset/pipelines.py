@@ -60,6 +60,10 @@ row_steps = st.one_of(
     st.tuples(st.just("prefetch"), st.integers(-1, 3)),
     st.tuples(st.just("filter"), st.booleans()),
     st.tuples(st.just("concatenate")),
+    st.tuples(st.just("take_while")),
+    st.tuples(st.just("scan")),
+    st.tuples(st.just("choose"), st.booleans()),
+    st.tuples(st.just("sample"), st.booleans(), st.integers(0, 3)),
     st.tuples(st.just("flat_map")),
     st.tuples(st.just("interleave"), st.integers(1, 3), st.integers(1, 2)),
     st.tuples(st.just("zip")),
@@ -119,6 +123,17 @@ def _add(dataset: Dataset, name: str, *args) -> Dataset:
         return mapped
     if name == "filter":
         return dataset.filter(is_chosen if args[0] else is_odd)
+    if name == "take_while":
+        return dataset.take_while(lambda *parts: np.asarray(parts[0]).sum() % 29 != 0)
+    if name == "scan":
+        return dataset.scan(np.int64(1), _counted)
+    if name == "choose":
+        numbers = Dataset.range(7).map(lambda x: x % 2).repeat()
+        return Dataset.choose_from_datasets([dataset, dataset.skip(2)], numbers, args[0])
+    if name == "sample":
+        return Dataset.sample_from_datasets(
+            [dataset, dataset.take(5), dataset], [0.5, 0.2, 0.3], args[1], args[0]
+        )
     if name == "concatenate":
         return dataset.concatenate(dataset.take(3))
     if name in ("flat_map", "interleave"):
@@ -127,6 +142,11 @@ def _add(dataset: Dataset, name: str, *args) -> Dataset:
     if name == "zip":
         return Dataset.zip((dataset, Dataset.range(100))).map(_join)
     return getattr(dataset, name)(*args)
+
+
+def _counted(state, parts):
+    first = np.asarray(parts[0])
+    return state + np.int64(1), (first + first.dtype.type(int(state) % 5), *parts[1:])
 
 
 def _join(parts, number):

@@ -44,6 +44,31 @@ PIPELINES = {
     "interleave 3, 2": lambda d: d.range(7).interleave(_inner(d), cycle_length=3, block_length=2),
     "interleave wide": lambda d: d.range(3).interleave(_inner(d), cycle_length=8),
     "flat_map": lambda d: d.range(5).flat_map(_inner(d)),
+    "scan": lambda d: d.range(5).scan(np.int64(0), lambda total, x: (total + x, total * x)),
+    "scan pairs": lambda d: d.zip((d.range(3), d.range(3))).scan(
+        (np.int64(0), 1), lambda s, e: ((s[0] + e[0], s[1] * 2), {"a": s[1], "b": e[1]})
+    ),
+    "take_while": lambda d: d.range(9).map(lambda x: x % 5).take_while(lambda x: x < 3).repeat(2),
+    "choose": lambda d: d.choose_from_datasets(_three(d), d.range(3).repeat(3)),
+    "choose on": lambda d: d.choose_from_datasets(_three(d), d.range(3).repeat(3), False),
+    "choose shapes": lambda d: d.choose_from_datasets(
+        [d.from_tensors([1, 2]), d.from_tensors([1, 2, 3])], d.range(2)
+    ),
+    "sample one": lambda d: d.sample_from_datasets(_three(d), [0.0, 2.0, 0.0]),
+    "sample none": lambda d: d.sample_from_datasets(_three(d), [0.0, 0.0, 0.0]),
+    "bucket padded": lambda d: _rows(d).bucket_by_sequence_length(_size, [3, 6], [3, 2, 2]),
+    "bucket padded drop": lambda d: _rows(d).bucket_by_sequence_length(
+        _size, [3, 6], [4, 2, 5], drop_remainder=True
+    ),
+    "bucket padded shapes": lambda d: _rows(d).bucket_by_sequence_length(
+        _size, [3, 6], [3, 9, 9], padded_shapes=[11], padding_values=np.int64(-1)
+    ),
+    "bucket padded to the end": lambda d: _rows(d).bucket_by_sequence_length(
+        _size, [3, 12], [3, 9, 9], padded_shapes=[None], pad_to_bucket_boundary=True
+    ),
+    "bucket": lambda d: d.range(9).bucket_by_sequence_length(
+        lambda x: _int32(x % 4), [1, 3], [2, 3, 9], no_padding=True
+    ),
     "filter": lambda d: d.range(20).filter(lambda x: x % 3 == 1).batch(2),
     "map pair": lambda d: d.from_tensor_slices((ROWS, ROWS)).map(lambda a, b: (a + b, b)).batch(5),
     "map dict": lambda d: d.from_tensor_slices({"a": ROWS}).map(lambda e: {"z": e["a"] * 2}),
@@ -64,6 +89,22 @@ def _ones(x):
     if isinstance(x, np.generic):
         return np.full((int(x),), x)
     return tf.fill([x], x)
+
+
+def _rows(d):
+    return d.from_tensor_slices(np.array([7, 3, 1, 4, 0, 5, 9, 2, 6])).map(_ones)
+
+
+def _size(row):
+    return np.int32(len(row)) if isinstance(row, np.ndarray) else tf.shape(row)[0]
+
+
+def _int32(x):
+    return np.int32(x) if isinstance(x, np.generic) else tf.cast(x, tf.int32)
+
+
+def _three(d):
+    return [d.from_tensors(np.int64(k)).repeat(times) for k, times in ((0, 3), (1, 2), (2, 1))]
 
 
 def _inner(d):

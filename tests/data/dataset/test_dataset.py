@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import namedtuple
 
 import numpy as np
@@ -119,6 +120,12 @@ def test_an_unseeded_shuffle_follows_keras():
         (lambda d: Dataset.zip((d, d.repeat())), 10),
         (lambda d: d.concatenate(d), 20),
         (lambda d: d.window(4), 3),
+        (lambda d: d.scan(0, lambda state, x: (state, x)), 10),
+        (lambda d: d.take_while(lambda x: True), UNKNOWN_CARDINALITY),
+        (lambda d: Dataset.sample_from_datasets([d, d]), UNKNOWN_CARDINALITY),
+        (lambda d: Dataset.sample_from_datasets([d, d.repeat()]), INFINITE_CARDINALITY),
+        (lambda d: Dataset.sample_from_datasets([d, d], [1, 0]), 10),
+        (lambda d: Dataset.choose_from_datasets([d.repeat()], d), UNKNOWN_CARDINALITY),
     ],
 )
 def test_cardinality(dataset, length):
@@ -227,14 +234,69 @@ def test_a_generator_is_checked_against_its_signature():
         (lambda d: list(d.flat_map(lambda x: x)), "use map"),
         (lambda d: list(d.batch(4).filter(lambda x: x > 3)), "single bool"),
         (lambda d: list(d.unbatch()), "unbatch what batch made"),
+        (lambda d: list(d.batch(4).take_while(lambda x: x > 3)), "single bool"),
+        (lambda d: list(d.scan(0, lambda state, x: state)), "(new_state, result)"),
+        (lambda d: list(d.scan(0, lambda state, x: (x, x))), "cast to its first dtype"),
+        (lambda d: list(d.scan((0,), lambda state, x: (0, x))), "cast to its first dtype"),
+        (lambda d: Dataset.sample_from_datasets([d, d], [1.0]), "give 2 numbers"),
+        (lambda d: Dataset.sample_from_datasets([d, d], [1.0, -1.0]), "of 0 or more"),
+        (lambda d: Dataset.sample_from_datasets([d, d.batch(2).zip(d, d)]), "same nesting"),
+        (lambda d: Dataset.choose_from_datasets([], d), "at least one"),
+        (lambda d: list(Dataset.choose_from_datasets([d], d)), "from 0 to 0"),
+        (lambda d: d.bucket_by_sequence_length(int, [3], [2]), "for each bucket"),
+        (lambda d: d.bucket_by_sequence_length(int, [3, 3], [2, 2, 2]), "for each bucket"),
+        (lambda d: d.bucket_by_sequence_length(int, [3], [2, 0]), "bucket_batch_sizes=1"),
+        (lambda d: list(d.bucket_by_sequence_length(float, [3], [2, 2])), "one whole number"),
+        (lambda d: list(to_the_end(d, None)), "padded_shapes=[None]"),
+        (lambda d: list(to_the_end(d, [None])), "larger last boundary"),
         (lambda d: list(d.map(lambda x: np.ones(int(x))).batch(4)), "padded_batch"),
         (lambda d: list(d.map(lambda x: np.ones(int(x))).padded_batch(4, [2])), "padded_shapes"),
     ],
 )
 def test_mistakes_are_explained(wrong, fix):
-    with pytest.raises(DataError, match=fix) as caught:
+    with pytest.raises(DataError, match=re.escape(fix)) as caught:
         wrong(Dataset.range(10))
     assert len(str(caught.value).splitlines()) == 3
+
+
+def to_the_end(dataset, shapes):
+    return dataset.map(lambda x: np.ones(int(x))).bucket_by_sequence_length(
+        len, [3], [2, 2], shapes, pad_to_bucket_boundary=True
+    )
+
+
+def test_datasets_are_drawn_by_their_weights():
+    ones, twos = Dataset.from_tensors(1).repeat(), Dataset.from_tensors(2).repeat()
+    drawn = numbers(Dataset.sample_from_datasets([ones, twos], [3, 1], seed=5).take(4000))
+    assert abs(drawn.count(1) - 3000) < 110  # four standard deviations
+    turns = Dataset.from_tensor_slices([[1.0, 0.0], [0.0, 1.0]]).repeat(3)
+    assert numbers(Dataset.sample_from_datasets([ones, twos], turns)) == [1, 2, 1, 2, 1, 2]
+
+
+def test_a_sample_is_drawn_anew_only_when_asked():
+    def made(again):
+        parts = [Dataset.range(20), Dataset.range(20, 40)]
+        return Dataset.sample_from_datasets(parts, seed=3, rerandomize_each_iteration=again)
+
+    same, other = made(None), made(True)
+    assert numbers(same) == numbers(same)
+    assert numbers(other) != numbers(other)
+    for order in (numbers(same), numbers(other)):
+        assert [x for x in order if x < 20] == list(range(20))
+        assert [x for x in order if x >= 20] == list(range(20, 40))
+
+
+def test_a_scan_sees_the_state_it_left():
+    def running(state, element):
+        x, y = element
+        return {"sum": state["sum"] + x}, (state["sum"], y)
+
+    dataset = Dataset.zip((Dataset.range(4), Dataset.range(4))).scan({"sum": np.int64(10)}, running)
+    assert [(int(a), int(b)) for a, b in dataset] == [(10, 0), (10, 1), (11, 2), (13, 3)]
+    assert next((int(a), int(b)) for a, b in dataset) == (10, 0), "each pass begins anew"
+    assert dataset.element_spec == (TensorSpec((), np.int64), TensorSpec((), np.int64))
+    batches = Dataset.range(5).batch(2).scan(0, lambda state, x: (state, x))
+    assert batches.element_spec.shape == (None,)
 
 
 def test_the_names_are_there():

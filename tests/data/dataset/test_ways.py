@@ -46,6 +46,10 @@ def test_the_chosen_way_gives_what_rows_give(recipe):
 
 @quick
 @given(recipes(), st.integers(0, 40))
+@example(("pair", (("shuffle", 9, 0), ("scan",), ("take_while",), ("batch", 2, False))), 3)
+@example(("slices", (("shuffle", 9, 0), ("choose", False), ("map", "noisy", None))), 9)
+@example(("generator", (("sample", False, 1), ("repeat", 2), ("shuffle", 9, 1))), 30)
+@example(("range", (("shuffle", 9, 0), ("sample", True, 2), ("batch", 3, True))), 2)
 def test_a_position_is_restored_in_another_dataset(recipe, position):
     first = build(recipe)
     taken(iter(first), 5)  # an iteration that is not the first

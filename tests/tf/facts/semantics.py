@@ -508,6 +508,37 @@ T(lambda: s.run(rep))
 T(lambda: s.reduce("MEAN", s.run(lambda z: z * 2.0, args=(tf.constant([1.0, 2.0]),)), axis=0))
 T(lambda: s.gather(tf.constant([1.0]), axis=0))
 print([n(q) for q in s.experimental_local_results(tf.constant([1.0]))])
+sec("choosing")
+
+
+def listed(dataset):
+    return [np.asarray(one).tolist() for one in dataset]
+
+
+def three():
+    return [
+        tf.data.Dataset.from_tensors(np.int32(which)).repeat(times)
+        for which, times in ((0, 3), (1, 2), (2, 1))
+    ]
+
+
+turns = tf.data.Dataset.range(3).repeat(3)
+print(listed(tf.data.Dataset.choose_from_datasets(three(), turns)))
+print(listed(tf.data.Dataset.choose_from_datasets(three(), turns, stop_on_empty_dataset=False)))
+print(listed(tf.data.experimental.choose_from_datasets(three(), turns)))
+print(listed(tf.data.Dataset.sample_from_datasets(three(), [0.0, 1.0, 0.0])))
+print(sorted(listed(tf.data.Dataset.sample_from_datasets(three(), [0.2, 0.3, 0.5], seed=1))))
+print(listed(tf.data.Dataset.range(5).scan(np.int64(2), lambda s, q: (s + q, s * q))))
+print(listed(tf.data.Dataset.range(9).take_while(lambda q: q < 4)))
+lengths = [7, 3, 1, 4, 0, 5, 9, 2, 6]
+words = tf.data.Dataset.from_generator(
+    lambda: ([one] * one for one in lengths), output_signature=tf.TensorSpec([None], tf.int32)
+)
+for options in ({}, {"drop_remainder": True}, {"pad_to_bucket_boundary": True}):
+    bucketed = words.bucket_by_sequence_length(
+        lambda q: tf.shape(q)[0], [3, 6, 10], [4, 2, 2, 1], **options
+    )
+    print(listed(bucketed))
 sec("averages")
 followed = tf.Variable([1.0, 2.0])
 updates = tf.Variable(0)

@@ -16,7 +16,9 @@ import numpy as np
 from manyhands.data.dataset.ahead import Prefetch
 from manyhands.data.dataset.arguments import count, paths_of, seed_of, threads
 from manyhands.data.dataset.batching import Batch, Unbatch
+from manyhands.data.dataset.bucketing import Bucket, Buckets
 from manyhands.data.dataset.caching import Cache
+from manyhands.data.dataset.choosing import Choose, Lots, check_alike, checked_weights
 from manyhands.data.dataset.core import Core
 from manyhands.data.dataset.draws import Draws
 from manyhands.data.dataset.files import (
@@ -26,15 +28,17 @@ from manyhands.data.dataset.files import (
     matching_files,
     record_opener,
 )
-from manyhands.data.dataset.filtering import Filter
+from manyhands.data.dataset.filtering import Filter, TakeWhile
 from manyhands.data.dataset.flattening import Interleave, Window
 from manyhands.data.dataset.generating import Generated, signature_of
 from manyhands.data.dataset.mapping import Map
 from manyhands.data.dataset.ordering import Concatenate, Enumerate, Repeat, Shuffle, Slice, Zip
 from manyhands.data.dataset.padding import Padding
 from manyhands.data.dataset.records import checked_compression
+from manyhands.data.dataset.scanning import Scan
 from manyhands.data.dataset.sources import Elements, Range, Slices
 from manyhands.data.dataset.spec import as_dtype
+from manyhands.data.dataset.stage import Stage
 from manyhands.data.dataset.structure import as_element, map_leaves, same_nesting
 from manyhands.errors import DataError, explain
 
@@ -167,6 +171,38 @@ class Dataset(Core):
             explain("zip takes datasets.", got=type(part).__name__, fix="make it a Dataset first.")
         )
 
+    @classmethod
+    def choose_from_datasets(
+        cls, datasets: Any, choice_dataset: Core, stop_on_empty_dataset: bool = True
+    ) -> Self:
+        """Give elements of the datasets whose numbers `choice_dataset` gives."""
+        return cls._choose(choice_dataset.stage, list(datasets), stop_on_empty_dataset)
+
+    @classmethod
+    def sample_from_datasets(
+        cls,
+        datasets: Any,
+        weights: Any = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Self:
+        """Give elements of datasets drawn by weights; each pass in one order, unless told."""
+        drawn, draws = list(datasets), Draws(seed_of(seed), bool(rerandomize_each_iteration))
+        if isinstance(weights, Core):
+            return cls._choose(Lots(weights.stage, draws), drawn, stop_on_empty_dataset)
+        pairs = list(zip(drawn, checked_weights(weights, len(drawn)), strict=True))
+        kept = [pair for pair in pairs if pair[1] > 0] or [(one.take(0), 1.0) for one in drawn[:1]]
+        if len(kept) == 1:
+            return cls._of(kept[0][0].stage)
+        lots = Lots(tuple(weight for _, weight in kept), draws)
+        return cls._choose(lots, [one for one, _ in kept], stop_on_empty_dataset)
+
+    @classmethod
+    def _choose(cls, choices: Stage, datasets: list[Core], stops: bool) -> Self:
+        check_alike([dataset.element_spec for dataset in datasets])
+        return cls._of(Choose(choices, [dataset.stage for dataset in datasets], bool(stops)))
+
     # Order
 
     def shuffle(
@@ -242,6 +278,20 @@ class Dataset(Core):
         """Give the elements for which a function says yes."""
         return self._then(Filter(self.stage, self._function(predicate, "filter"), Draws()))
 
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Self:  # noqa: ARG002
+        """Give the elements before the first for which a function says no."""
+        return self._then(TakeWhile(self.stage, self._function(predicate, "take_while"), Draws()))
+
+    def scan(
+        self,
+        initial_state: Any,
+        scan_func: Callable[[Any, Any], Any],
+        name: str | None = None,  # noqa: ARG002
+    ) -> Self:
+        """Apply a function that remembers: `scan_func(state, element)` gives state and result."""
+        first, function = as_element(initial_state), self._function(scan_func, "scan")
+        return self._then(Scan(self.stage, first, function, Draws()))
+
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Self:  # noqa: ARG002
         """Give the elements of the dataset that a function makes from each element."""
         return self._then(
@@ -302,6 +352,29 @@ class Dataset(Core):
         size = count(batch_size, "batch_size")
         padding = Padding(padded_shapes, padding_values)
         return self._then(Batch(self.stage, size, bool(drop_remainder), padding))
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Any,
+        bucket_batch_sizes: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,  # noqa: ARG002
+    ) -> Self:
+        """Batch elements of about one length, padded to the longest of them."""
+        buckets = Buckets(
+            ends=tuple(int(end) for end in bucket_boundaries),
+            sizes=tuple(count(size, "bucket_batch_sizes") for size in bucket_batch_sizes),
+            padding=None if no_padding else Padding(padded_shapes, padding_values),
+            to_the_end=bool(pad_to_bucket_boundary),
+            drop_remainder=bool(drop_remainder),
+        )
+        function = self._function(element_length_func, "bucket_by_sequence_length")
+        return self._then(Bucket(self.stage, function, buckets, Draws()))
 
     def unbatch(self, name: str | None = None) -> Self:  # noqa: ARG002
         """Give the rows of each element."""

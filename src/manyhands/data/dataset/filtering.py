@@ -1,7 +1,8 @@
-"""The filter stage.
+"""Stages that ask about each element: filter, take_while.
 
-In: a stage and a function that answers yes or no.  Out: the elements with a yes.  Over arrays, a
-function that JAX can trace is asked about many rows at once and the rest stays index arithmetic.
+In: a stage and a function that answers yes or no.  Out: the elements with a yes, or those before
+the first no.  Over arrays, a filter's function that JAX can trace is asked about many rows at once
+and the rest stays index arithmetic.
 """
 
 from __future__ import annotations
@@ -79,29 +80,65 @@ class Filter(Stage):
         return FilteredRows(self.parent.rows(run), self.function, *run.draw(self.draws))
 
 
-class FilteredRows(Over):
-    """One pass of a filter."""
+@dataclass(eq=False)
+class TakeWhile(Stage):
+    """The elements before the first for which a function says no."""
 
-    def __init__(self, source: Rows, function: Function, seed: int, epoch: int) -> None:
+    parent: Stage
+    function: Function
+    draws: Draws | None
+
+    def __post_init__(self) -> None:
+        self.parents = (self.parent,)
+
+    @property
+    def title(self) -> str:
+        """How the user wrote it."""
+        return f"take_while({getattr(self.function.call, '__name__', 'function')})"
+
+    def length(self) -> int:
+        """How many elements."""
+        return UNKNOWN
+
+    def _rows(self, run: Run) -> Rows:
+        assert self.draws is not None
+        rows = self.parent.rows(run)
+        return FilteredRows(rows, self.function, *run.draw(self.draws), until_no=True)
+
+
+class FilteredRows(Over):
+    """One pass over the elements with a yes, or over those before the first no."""
+
+    def __init__(
+        self, source: Rows, function: Function, seed: int, epoch: int, *, until_no: bool = False
+    ) -> None:
         super().__init__(source)
         self._function = function
         self._seed = seed
         self._epoch = epoch
+        self._until_no = until_no
         self._at = 0
+        self._ended = False
 
     def __next__(self) -> Any:
-        for row in self._source:
+        while not self._ended:
+            row = next(self._source)
             place = Place(self._seed, self._epoch, self._at)
             self._at += 1
-            verdict = self._function.raw(row, place)
-            if np.shape(verdict) != ():
-                raise DataError(
-                    explain(
-                        "A filter's function has to answer with one yes or no.",
-                        got=f"an answer of shape {np.shape(verdict)}",
-                        fix="return a single bool; filter before batch to choose rows.",
-                    )
-                )
-            if bool(verdict):
+            if _says_yes(self._function, row, place):
                 return row
+            self._ended = self._until_no
         raise StopIteration
+
+
+def _says_yes(function: Function, row: Any, place: Place) -> bool:
+    verdict = function.raw(row, place)
+    if np.shape(verdict) != ():
+        raise DataError(
+            explain(
+                f"The function given to {function.stage} has to answer with one yes or no.",
+                got=f"an answer of shape {np.shape(verdict)}",
+                fix=f"return a single bool; {function.stage} before batch to choose rows.",
+            )
+        )
+    return bool(verdict)

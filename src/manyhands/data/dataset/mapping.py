@@ -90,7 +90,7 @@ class Map(Stage):
         if self.decision is None or self.decision.spec is None:
             return self.peeked_spec()
         if self.is_batched and self.parent.length() != 1:
-            return _loosened(self.parent.spec, self.decision.spec)
+            return loosened(self.parent.spec, self.decision.spec)
         return self.decision.spec
 
     def settle(self, row: Any, place: Place) -> Decision:
@@ -259,7 +259,7 @@ def _to_numpy(element: Any) -> Any:
     return map_leaves(lambda leaf: np.asarray(leaf)[()], element)
 
 
-def _loosened(inputs: Any, result: Any) -> Any:
+def loosened(inputs: Any, result: Any) -> Any:
     """A batch's results keep an open number of rows where the batch has one."""
     if all(part.shape and part.shape[0] is not None for part in leaves(inputs)):
         return result
@@ -269,4 +269,4 @@ def _loosened(inputs: Any, result: Any) -> Any:
     )
 
 
-__all__ = ["Map", "MappedRows", "looks_harmless"]
+__all__ = ["Map", "MappedRows", "looks_harmless", "loosened"]

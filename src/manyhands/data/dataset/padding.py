@@ -29,6 +29,20 @@ class Padding:
         shapes = iter(self._shapes(rows, lambda part: (None,) * len(part.shape or ())))
         return map_leaves(lambda part: TensorSpec(next(shapes), part.dtype), rows)
 
+    def filled(self, rows: Any, size: int) -> Padding:
+        """Pad to `size` wherever a dimension is None, in what was given or else in the rows."""
+        shapes = self._shapes(rows, lambda part: part.shape)
+        if None in shapes or not any(None in shape for shape in shapes):
+            raise DataError(
+                explain(
+                    "Nothing says which dimensions vary, and are to be padded.",
+                    got=f"shapes {shapes}",
+                    fix="give padded_shapes, with None for those: padded_shapes=[None].",
+                )
+            )
+        full = iter([tuple(size if dim is None else dim for dim in shape) for shape in shapes])
+        return Padding(map_leaves(lambda _: next(full), rows), self.values)
+
     def padded(self, rows: list[Any]) -> Iterator[Any]:
         """Pad the rows of one batch."""
         wanted = self._shapes(rows[0], lambda leaf: (None,) * np.ndim(leaf))
