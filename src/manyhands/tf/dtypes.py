@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from manyhands.tf.missing import missing
+
 _NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
@@ -158,4 +160,4 @@ def on_device(kind: Any) -> np.dtype:
 def __getattr__(name: str) -> DType:
     if name in _ALL:
         return _ALL[name]
-    raise AttributeError(f"tf.dtypes has no {name!r}")
+    raise AttributeError(name) if name.startswith("__") else missing(f"tf.dtypes.{name}")
