@@ -12,6 +12,7 @@ def test_public_names():
         "CommunicationOptions",
         "MirroredStrategy",
         "MultiWorkerMirroredStrategy",
+        "callbacks",
         "cluster",
         "OneDeviceStrategy",
         "ReduceOp",

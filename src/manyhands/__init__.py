@@ -24,7 +24,7 @@ config.choose_keras_backend()
 config.start_virtual_devices()  # MANYHANDS_DEVICES: before anyone starts JAX
 
 if TYPE_CHECKING:
-    from manyhands import checkpoint, cluster, data, devices, telemetry, tf
+    from manyhands import callbacks, checkpoint, cluster, data, devices, telemetry, tf
     from manyhands.engine.gradient_tape import GradientTape
     from manyhands.strategies import (
         CommunicationOptions,
@@ -54,7 +54,7 @@ _HOMES = {
     "has_strategy": "manyhands.strategies",
     "in_cross_replica_context": "manyhands.strategies",
 }
-_ROOMS = ("checkpoint", "cluster", "data", "devices", "strategies", "telemetry", "tf")
+_ROOMS = ("callbacks", "checkpoint", "cluster", "data", "devices", "strategies", "telemetry", "tf")
 
 __all__ = [
     "CommunicationOptions",
@@ -66,6 +66,7 @@ __all__ = [
     "ReduceOp",
     "Strategy",
     "__version__",
+    "callbacks",
     "checkpoint",
     "cluster",
     "config",

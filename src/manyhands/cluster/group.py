@@ -17,6 +17,7 @@ from typing import Any
 
 from manyhands.cluster.membership import Membership
 from manyhands.cluster.stacks import python_stacks
+from manyhands.cluster.stops import Stops
 from manyhands.cluster.wire import Line, LineClosedError, Message
 from manyhands.errors import ClusterError, ProcessLostError, explain
 
@@ -52,6 +53,8 @@ class Group:
         self._left = False
         self._where: Message = {"doing": "starting", "step": 0}
         self._lock = threading.Lock()
+        self._claims: dict[str, queue.Queue[int]] = {}
+        self._stops = Stops(self._say)
         for task in (self._listen, self._beat):
             threading.Thread(target=task, name="manyhands-group", daemon=True).start()
 
@@ -116,6 +119,26 @@ class Group:
                 )
             )
 
+    def claim(self, key: str) -> bool:
+        """Whether this process is the one to do something that one process does for all.
+
+        The first to ask is, for good.  Nobody waits for anybody.
+        """
+        self._refuse_if_lost()
+        answer = self._claims.setdefault(key, queue.Queue())
+        self._say({"kind": "claim", "key": key})
+        try:
+            owner = answer.get(timeout=self._timeout_s)
+        except queue.Empty:
+            owner = -1
+        self._refuse_if_lost()
+        return owner == self.index
+
+    @property
+    def stops(self) -> Stops:
+        """How all processes stop after the same step."""
+        return self._stops
+
     # where we are
 
     def at(self, doing: str, step: int | None = None) -> None:
@@ -140,6 +163,10 @@ class Group:
                 kind = message.get("kind")
                 if kind == "answers":
                     self._channels[message["number"].rsplit(" ", 1)[0]].answers.put(message)
+                elif kind == "claimed":
+                    self._claims[message["key"]].put(message["owner"])
+                elif kind in ("stop?", "stop!"):
+                    self._stops.take(message)
                 elif kind == "stacks":
                     self._say({"kind": "report", "stacks": python_stacks()})
                 elif kind == "lost":
@@ -157,6 +184,8 @@ class Group:
         self._lost = reason
         for channel in list(self._channels.values()):
             channel.answers.put({})
+        for answer in list(self._claims.values()):
+            answer.put(-1)
         doing = f"{self._where['doing']}, step {self._where['step']}"
         sys.stderr.write(  # no logger may be listening, and the process is about to end
             f"manyhands: {reason}\n  got: {self.membership.me} was at: {doing}\n"

@@ -66,6 +66,8 @@ class Hub:
         self._guests: dict[int, Guest] = {}
         self._questions: dict[str, Question] = {}
         self._reports: dict[int, Message] = {}
+        self._claims: dict[str, int] = {}
+        self._steps: dict[int, int] = {}
         self._changed = threading.Condition()
         self._over = False
         for task in (self._accept, self._watch):
@@ -147,6 +149,13 @@ class Hub:
             with self._changed:
                 self._reports[index] = message
                 self._changed.notify_all()
+        elif kind == "claim":
+            owner = self._claims.setdefault(message["key"], index)
+            self._try(guest.line, {"kind": "claimed", "key": message["key"], "owner": owner})
+        elif kind == "stop":
+            self._tell_all({"kind": "stop?"})
+        elif kind == "stop_at":
+            self._stopping(index, message["step"])
         elif kind == "bye":
             guest.said_bye = True
             if message.get("error"):
@@ -172,6 +181,17 @@ class Hub:
         elif complete:
             values = [question.answers[i] for i in range(len(self._members))]
             self._tell_all({"kind": "answers", "number": number, "values": values})
+
+    def _stopping(self, index: int, step: int) -> None:
+        """Choose the step after which all stop: the first that nobody has passed."""
+        with self._changed:
+            self._steps[index] = step
+            complete = len(self._steps) == len(self._members)
+            last = max(self._steps.values()) + 1
+            if complete:
+                self._steps.clear()
+        if complete:
+            self._tell_all({"kind": "stop!", "step": last})
 
     def unanswered(self, number: str) -> list[int]:
         """Who has not answered a question."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, Placer, PolicyMaker
 from manyhands.data.gather import take_rows
-from manyhands.data.order import RowOrder, numbered
+from manyhands.data.order import RowOrder, numbered, numpy_state, set_numpy_state
 from manyhands.plan import Turn, cut_turns
 
 
@@ -55,9 +55,43 @@ class ArrayFeeder:
     _early: ArrayFeed | None = None
     _num_passes: int = 0
     _early_passes: int = 0
+    _resumed: dict[str, Any] | None = None
+    _start: tuple[int, int] = (0, 0)
+    _current: ArrayFeed | None = None
 
     def open(self) -> ArrayFeed:
         """Start a pass over the rows: the one begun early, if there is one."""
+        if self._resumed is not None:
+            return self._reopen()
+        self._current = self._open_next()
+        return self._current
+
+    def position(self) -> dict[str, Any]:
+        """Say where training is in its rows, as JSON can hold it."""
+        feed = self._current
+        drawn = None if feed is None else feed.drawn_from
+        return {"random": drawn, "batches": 0 if feed is None else feed.num_taken}
+
+    def resume(self, position: dict[str, Any], step: int) -> None:
+        """Let the next pass be the one that was at this position, `step` steps into its epoch."""
+        self._resumed = position
+        self._start = (step, position["batches"])
+
+    def take_start(self) -> tuple[int, int]:
+        """Steps of this epoch, and of this pass, that were done in an earlier program; once."""
+        start, self._start = self._start, (0, 0)
+        return start
+
+    def _reopen(self) -> ArrayFeed:
+        position, self._resumed = self._resumed, None
+        assert position is not None
+        if position["random"] is not None:
+            set_numpy_state(position["random"])
+        self.rows.refresh()
+        self._current = ArrayFeed(self, first=position["batches"])
+        return self._current
+
+    def _open_next(self) -> ArrayFeed:
         feed, self._early = self._early, None
         if feed is None:
             if self.kept is None:
@@ -103,10 +137,12 @@ class ArrayFeeder:
 class ArrayFeed:
     """One pass over arrays."""
 
-    def __init__(self, feeder: ArrayFeeder) -> None:
+    def __init__(self, feeder: ArrayFeeder, first: int = 0) -> None:
         self._feeder = feeder
         self._order: RowOrder | None = None
-        self._position = 0
+        self._position = first
+        self.drawn_from: Any = None
+        """NumPy's generator as it was before this pass drew its order; None if it drew nothing."""
         self._turns: Iterator[Turn] = iter(())
         self._policy: FeedPolicy | None = None
         self._ahead: Ahead | None = None
@@ -130,6 +166,11 @@ class ArrayFeed:
         return self._ahead is not None
 
     @property
+    def num_taken(self) -> int:
+        """How many batches of the pass have been used."""
+        return self._position
+
+    @property
     def order(self) -> RowOrder:
         """This pass' order of rows, drawn when the first batch is asked for."""
         return self._order or self._draw()
@@ -140,6 +181,7 @@ class ArrayFeed:
             agreement.same("the rows", {"rows": rows.num_rows, "batch_size": rows.batch_size})
             if rows.shuffle:
                 agreement.order()
+        self.drawn_from = numpy_state() if rows.shuffle else None
         self._order = RowOrder(rows.num_rows, rows.batch_size, rows.shuffle, undoable=undoable)
         return self._order
 

@@ -51,6 +51,10 @@ class Agreement(Protocol):
         """Let all draw the same random numbers next."""
         ...
 
+    def passes(self, source: Any, *, channel: str = "main") -> None:
+        """Let all read the same pass over a dataset."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedPolicy:

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, PolicyMaker
+from manyhands.data.order import numpy_state, set_numpy_state
 
 
 def _turns(stride: int, num_steps: int | None) -> Iterator[int]:
@@ -31,10 +32,30 @@ class StreamFeeder:
     agreement: Agreement | None = None
     counts: FeedCounts = field(default_factory=FeedCounts)
     _open: list[Ahead] = field(default_factory=list)
+    _resumed: dict[str, Any] | None = None
+    _start: tuple[int, int] = (0, 0)
+    _current: StreamFeed | None = None
 
     def open(self) -> StreamFeed:
-        """Start a pass."""
-        return StreamFeed(self)
+        """Start a pass; the first after `resume`, where that said."""
+        resumed, self._resumed = self._resumed, None
+        self._current = StreamFeed(self, resumed)
+        return self._current
+
+    def position(self) -> dict[str, Any]:
+        """Say where training is in its data, as JSON can hold it."""
+        feed = self._current
+        return {"pass": None, "batches": 0, "random": None} if feed is None else feed.position()
+
+    def resume(self, position: dict[str, Any], step: int) -> None:
+        """Let the next pass be the one that was at this position, `step` steps into its epoch."""
+        self._resumed = position
+        self._start = (step, position["batches"])
+
+    def take_start(self) -> tuple[int, int]:
+        """Steps of this epoch, and of this pass, that were done in an earlier program; once."""
+        start, self._start = self._start, (0, 0)
+        return start
 
     def open_early(self, num_steps: int) -> None:
         """Never: asking for a batch is something the source can notice."""
@@ -55,20 +76,57 @@ class StreamFeeder:
 class StreamFeed:
     """One pass over an iterator of batches."""
 
-    def __init__(self, feeder: StreamFeeder) -> None:
+    def __init__(self, feeder: StreamFeeder, resumed: dict[str, Any] | None) -> None:
         self._feeder = feeder
+        self._resumed = resumed
         self._source: Iterator[Any] | None = None
         self._ahead: Ahead | None = None
         self._policy: FeedPolicy | None = None
         self._turns: Iterator[int] = iter(())
+        self._start: Any = None
+        self._drawn_from: Any = None
+        self._num_taken = 0
 
     def __iter__(self) -> StreamFeed:
         return self
 
     def __next__(self) -> Any:
         if self._source is None:
-            self._source = iter(self._feeder.batches())
+            self._source = self._opened()
         return next(self._source)
+
+    def position(self) -> dict[str, Any]:
+        """Where the pass began, and how many of its batches have been used since.
+
+        What cannot tell its place is asked for all of them again, with the same random numbers.
+        """
+        return {
+            "pass": self._start,
+            "batches": self._num_taken,
+            "random": self._drawn_from,
+            "replayed": self._start is None,
+        }
+
+    def _opened(self) -> Iterator[Any]:
+        resumed = self._resumed or {"pass": None, "batches": 0, "random": None}
+        if resumed["random"] is not None:
+            set_numpy_state(resumed["random"])
+        self._drawn_from = numpy_state()
+        source: Any = iter(self._feeder.batches())
+        self._start, self._num_taken = resumed["pass"], resumed["batches"]
+        if self._start is not None:
+            position = self._start["position"] + self._num_taken
+            source.set_state({**self._start, "position": position})
+        else:
+            for _ in range(self._num_taken):
+                next(source, None)
+            if hasattr(source, "get_state"):
+                self._start = source.get_state()
+        if self._feeder.agreement is not None:
+            self._feeder.agreement.passes(source, channel="feed")
+            if hasattr(source, "get_state") and not self._num_taken:
+                self._start = source.get_state()
+        return source
 
     @property
     def is_begun(self) -> bool:
@@ -92,6 +150,7 @@ class StreamFeed:
         began_s = time.perf_counter()
         work = self._ahead.next(self._prepare(stride) for stride in self._turns)
         self._feeder.counts.add(work, time.perf_counter() - began_s)
+        self._num_taken += len(work)
         return work
 
     def _prepare(self, stride: int) -> Callable[[], list[Any]]:

@@ -17,6 +17,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from manyhands.cluster import Group, joined
+from manyhands.data.order import numpy_state, set_numpy_state
 from manyhands.engine.placement import Placement
 from manyhands.engine.placing import held, is_shared
 from manyhands.errors import ClusterError, explain
@@ -78,9 +79,15 @@ class Agreement:
         digests = self.group.agree("the order of rows", _digest_of_generator())
         if len(set(digests)) == 1:
             return
-        state: Any = np.random.get_state(legacy=True)
-        given = self.group.agree("random numbers", [state[0], state[1].tolist(), *state[2:]])[0]
-        np.random.set_state((given[0], np.array(given[1], np.uint32), *given[2:]))
+        set_numpy_state(self.group.agree("random numbers", numpy_state())[0])
+
+    def passes(self, source: Any, *, channel: str = "main") -> None:
+        """Let every process read the same pass over a dataset: the one that process 0 reads."""
+        if hasattr(source, "get_state"):
+            own = source.get_state()
+            first = self.group.agree("the pass over the data", own, channel=channel)[0]
+            if first != own:
+                source.set_state(first)
 
     def program(self, name: str, jaxpr: Any, arguments: Any) -> None:
         """Refuse a program that is another one elsewhere."""
@@ -128,9 +135,7 @@ def _is_key(value: Any) -> bool:
 
 
 def _digest_of_generator() -> str:
-    state: Any = np.random.get_state(legacy=True)
-    rest = ",".join(map(str, state[2:])).encode()
-    return hashlib.blake2b(state[1].tobytes() + rest, digest_size=16).hexdigest()
+    return hashlib.blake2b(repr(numpy_state()).encode(), digest_size=16).hexdigest()
 
 
 def _operations(jaxpr: Any) -> dict[str, int]:

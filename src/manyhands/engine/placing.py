@@ -7,6 +7,7 @@ devices' copy back, without copying.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import jax
@@ -85,6 +86,27 @@ def is_at(part: Any, wanted: Sharding) -> bool:
 def is_shared(part: Any) -> bool:
     """Whether an array that Python holds came out of a program of all processes."""
     return getattr(part, _SPANNING, None) is not None
+
+
+def to_give_away(parts: list[Any], num_holders: int) -> list[Any]:
+    """Copy what somebody else holds, since a step uses up what it is given.
+
+    A value that a program read from a variable, or made one from, must stay what it is.
+    `num_holders` is how many lists and variables hold each part by our own doing.
+    """
+    for i in range(len(parts)):
+        if sys.getrefcount(parts[i]) > num_holders + _SELF:
+            parts[i] = parts[i].copy()
+    return parts
+
+
+def _count_self() -> int:
+    """How many references Python itself counts, when asked."""
+    probe = [object()]
+    return sys.getrefcount(probe[0]) - 1
+
+
+_SELF = _count_self()
 
 
 def unshared(parts: list[Any]) -> list[Any]:

@@ -18,9 +18,12 @@ from manyhands.engine.batch import pad_rows
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.engine.keras_inside.variables import set_value, value_of
 from manyhands.engine.placement import Placement
-from manyhands.engine.placing import held, is_at, put, put_whole, unshared
+from manyhands.engine.placing import held, is_at, put, put_whole, to_give_away, unshared
 from manyhands.engine.tape import note_read, recording
 from manyhands.engine.traced_step import TracedStep
+
+_HOLDERS = 2
+"""A variable's value is held by the variable and by the list that goes to the program."""
 
 
 class Rows:
@@ -127,6 +130,8 @@ class StepProgram:
         traced = self.traced
         state = [value_of(variable) for variable in traced.written]
         read = [value_of(variable) for variable in traced.read]
+        if not recording():
+            state = to_give_away(state, _HOLDERS)
         if self._placement is None:
             state = unshared([*read, *state])[len(read) :]
         else:

@@ -47,7 +47,7 @@ class StepFunction:
         given = []
         with interrupts.held():
             if state is not self._held:
-                parts = keras_inside.unshared(self._model, self._role, state)
+                parts = keras_inside.own_state(self._model, self._role, state)
                 self._state = self.program.place_state(self._agreed(parts))
             for batches in work:
                 logs, self._state = self.program.many(self._state, batches)

@@ -21,11 +21,12 @@ from manyhands.engine.keras_inside.binding import (
 from manyhands.engine.keras_inside.epochs import FeedEpochIterator
 from manyhands.engine.keras_inside.state import (
     Part,
+    begin_at_epoch,
     get_state,
     hold_state,
+    own_state,
     release_state,
     state_names,
-    unshared,
 )
 from manyhands.engine.keras_inside.watchers import (
     runs_only_known_code,
@@ -44,6 +45,7 @@ __all__ = [
     "Feeder",
     "Part",
     "array_rows",
+    "begin_at_epoch",
     "bind",
     "compiles",
     "driver_of",
@@ -51,11 +53,11 @@ __all__ = [
     "get_state",
     "hold_state",
     "install",
+    "own_state",
     "release_state",
     "rows_given",
     "runs_only_known_code",
     "state_names",
-    "unshared",
     "user_callbacks",
     "watches_batches",
 ]

@@ -5,7 +5,7 @@ In: whatever Keras makes a data adapter for.  Out: ours for our datasets, Keras'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from keras.src.trainers import data_adapters
@@ -25,8 +25,7 @@ class DatasetAdapter(DataAdapter):
 
     def get_numpy_iterator(self) -> Iterator[Any]:
         """Start a pass."""
-        for batch in _host_batches(self._dataset):
-            yield self._weighted(batch if isinstance(batch, tuple) else (batch,))
+        return DatasetBatches(iter(_host_batches(self._dataset)), self._weighted)
 
     def get_jax_iterator(self) -> Iterator[Any]:
         """Start a pass."""
@@ -67,6 +66,24 @@ class DatasetAdapter(DataAdapter):
         x, y = batch
         weights = data_adapter_utils.class_weight_to_sample_weights(y, self._class_weight)
         return x, y, weights
+
+
+class DatasetBatches:
+    """One pass over a dataset's batches; its position can be saved where the dataset's can."""
+
+    def __init__(self, batches: Any, weighted: Callable[[Any], Any]) -> None:
+        self._batches = batches
+        self._weighted = weighted
+        if hasattr(batches, "get_state"):
+            self.get_state = batches.get_state
+            self.set_state = batches.set_state
+
+    def __iter__(self) -> DatasetBatches:
+        return self
+
+    def __next__(self) -> Any:
+        batch = next(self._batches)
+        return self._weighted(batch if isinstance(batch, tuple) else (batch,))
 
 
 def _host_batches(dataset: Any) -> Iterable[Any]:

@@ -37,8 +37,9 @@ class FeedEpochIterator(JAXEpochIterator):
         if not num_steps or self._current_iterator is None or self.steps_per_epoch is None:
             self._current_iterator = self._feeder.open()
             self._steps_seen = 0
-        step = 0
-        for launched in self._current_iterator.begin(num_steps):
+        step, seen = self._feeder.take_start()
+        self._steps_seen += seen
+        for launched in self._current_iterator.begin(num_steps and num_steps - step):
             if self._num_batches and self._steps_seen >= self._num_batches:
                 if self.steps_per_epoch:
                     self._interrupted_warning()

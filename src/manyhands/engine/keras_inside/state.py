@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from manyhands.engine.placing import to_give_away
 from manyhands.engine.program import State
 from manyhands.engine.roles import STATE_PARTS, Role
 
@@ -37,17 +38,17 @@ class Part:
         return len(self.arrays)
 
 
-def unshared(model: Any, role: Role, state: Any) -> State:
-    """Copy what the optimizer also holds: a step uses its state up, not the optimizer's.
+_HOLDERS = 3
+"""A value is held by its variable, by Keras' state, and by the state that goes to the program."""
 
-    After an EMA overwrite the weights and their averages are the same arrays.
+
+def own_state(model: Any, role: Role, state: Any) -> State:
+    """Give a state that the step may use up: what anybody else holds is copied.
+
+    After an EMA overwrite, for one, the weights and their averages are the same arrays.
     """
-    if role == "train" or getattr(model, "optimizer", None) is None:
-        return tuple(list(part) for part in state)
-    others = {id(variable._value) for variable in model.optimizer.variables}
-    return tuple(
-        [array.copy() if id(array) in others else array for array in part] for part in state
-    )
+    del model, role
+    return tuple(to_give_away(list(part), _HOLDERS) for part in state)
 
 
 def hold_state(
@@ -85,3 +86,8 @@ def variables_of(model: Any, part: str) -> list[Any]:
 def state_names(model: Any, role: Role) -> list[str]:
     """Name the variables of a role's state, in its order."""
     return [v.path for part in STATE_PARTS[role] for v in variables_of(model, part)]
+
+
+def begin_at_epoch(model: Any, epoch: int) -> None:
+    """Let a `fit` that has just begun start at this epoch."""
+    model._initial_epoch = epoch
