@@ -30,7 +30,7 @@ def write_arrays(directory: Path, arrays: dict[str, np.ndarray]) -> None:
     stored = {_name(key): _as_bits(array) for key, array in arrays.items() if array.size}
     if not stored:
         return
-    with ocp.Checkpointer(_handler()) as checkpointer:
+    with _checkpointer() as checkpointer:
         checkpointer.save(directory, args=ocp.args.PyTreeSave(stored))
 
 
@@ -49,7 +49,7 @@ def _read(directory: Path, keys: list[str]) -> Iterable[np.ndarray]:
     import orbax.checkpoint as ocp
 
     names = [_name(key) for key in keys]
-    with ocp.Checkpointer(_handler()) as checkpointer:
+    with _checkpointer() as checkpointer:
         tree = checkpointer.restore(
             directory,
             args=ocp.args.PyTreeRestore(
@@ -61,10 +61,19 @@ def _read(directory: Path, keys: list[str]) -> Iterable[np.ndarray]:
     return [np.asarray(tree[name]) for name in names]
 
 
-def _handler() -> Any:
+def _checkpointer() -> Any:
+    """Write and read alone: Orbax would otherwise wait for the other processes of a group."""
+    import jax
     import orbax.checkpoint as ocp
 
-    return ocp.PyTreeCheckpointHandler(use_ocdbt=True, use_zarr3=True, use_compression=False)
+    me = jax.process_index()
+    alone = ocp.options.MultiprocessingOptions(
+        primary_host=me, active_processes={me}, barrier_sync_key_prefix=f"process{me}"
+    )
+    handler = ocp.PyTreeCheckpointHandler(
+        use_ocdbt=True, use_zarr3=True, use_compression=False, multiprocessing_options=alone
+    )
+    return ocp.Checkpointer(handler, multiprocessing_options=alone)
 
 
 def _name(key: str) -> str:

@@ -83,7 +83,6 @@ class Resume(keras.callbacks.Callback):
         del logs
         self._group = joined()
         self._earlier: dict[str, Any] = {"epoch": [], "history": {}}
-        self._old_history = getattr(self.model, "history", None)
         self._progress = Progress(self.model)
         self._where, self._metrics, self._numpy = _Where(), _Metrics(self.model), None
         checkpoint = Checkpoint(model=self.model, fit=self._where, metrics=self._metrics)
@@ -138,7 +137,7 @@ class Resume(keras.callbacks.Callback):
         del logs
         self._save(wait=True)
         history, now = self._history(), getattr(self.model, "history", None)
-        if now is not None and now is not self._old_history:
+        if now is not None:
             now.epoch, now.history = history["epoch"], history["history"]
         if self._handler is not None:
             signal.signal(signal.SIGTERM, self._handler)
@@ -177,7 +176,7 @@ class Resume(keras.callbacks.Callback):
         """What each epoch gave, those of earlier programs included."""
         epochs, values = list(self._earlier["epoch"]), dict(self._earlier["history"])
         now = getattr(self.model, "history", None)
-        if now is not None and now is not self._old_history:
+        if now is not None:
             epochs += now.epoch
             for name, told in now.history.items():
                 values[name] = [*values.get(name, []), *(float(value) for value in told)]

@@ -141,6 +141,8 @@ class ArrayFeed:
         self._feeder = feeder
         self._order: RowOrder | None = None
         self._position = first
+        self.begins = True
+        """Whether the next turn is the first of an epoch."""
         self.drawn_from: Any = None
         """NumPy's generator as it was before this pass drew its order; None if it drew nothing."""
         self._turns: Iterator[Turn] = iter(())
@@ -204,6 +206,7 @@ class ArrayFeed:
             launches = [[len(one) for one in turn.launches] for turn in turns]
             self._feeder.agreement.same("the epoch", {"steps": num_steps, "launches": launches})
         self._turns = iter(turns)
+        self.begins = True
         self._last_cut = turns
         return (turn.num_steps for turn in turns)
 
@@ -240,6 +243,7 @@ class ArrayFeed:
             raise StopIteration
         self._feeder.counts.add(work, time.perf_counter() - began_s)
         self._position = turn.launches[-1].stop
+        self.begins = False
         return work
 
     def _prepare(self, turn: Turn, order: RowOrder) -> Callable[[], tuple[Turn, list[Any]]]:

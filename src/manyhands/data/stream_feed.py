@@ -85,6 +85,8 @@ class StreamFeed:
         self._turns: Iterator[int] = iter(())
         self._start: Any = None
         self._drawn_from: Any = None
+        self.begins = True
+        """Whether the next turn is the first of an epoch."""
         self._num_taken = 0
 
     def __iter__(self) -> StreamFeed:
@@ -137,6 +139,7 @@ class StreamFeed:
         """Start an epoch; with no number of steps, until the source ends."""
         policy = self._feeder.policy()
         stride = 1 if policy is None else policy.steps_per_turn
+        self.begins = True
         if policy is not None:
             self._policy = policy
             self._turns = _turns(stride, num_steps)
@@ -151,6 +154,7 @@ class StreamFeed:
         work = self._ahead.next(self._prepare(stride) for stride in self._turns)
         self._feeder.counts.add(work, time.perf_counter() - began_s)
         self._num_taken += len(work)
+        self.begins = False
         return work
 
     def _prepare(self, stride: int) -> Callable[[], list[Any]]:

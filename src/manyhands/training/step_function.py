@@ -43,12 +43,14 @@ class StepFunction:
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
         """Run the next turn of the feed."""
+        begins = getattr(iterator, "begins", True)  # before the work is taken
         work = self._work(iterator)
         given = []
         with interrupts.held():
-            if state is not self._held:
+            agree = self._agreement is not None and begins
+            if state is not self._held or agree:
                 parts = keras_inside.own_state(self._model, self._role, state)
-                self._state = self.program.place_state(self._agreed(parts))
+                self._state = self.program.place_state(self._agreed(parts) if agree else parts)
             for batches in work:
                 logs, self._state = self.program.many(self._state, batches)
                 self._held = keras_inside.hold_state(
@@ -62,9 +64,8 @@ class StepFunction:
         return self._joined(given), self._held
 
     def _agreed(self, parts: Any) -> Any:
-        """Begin with the same state on every process, where there are several."""
-        if self._agreement is None:
-            return parts
+        """Begin an epoch with the same state on every process."""
+        assert self._agreement is not None, "there are several"
         flat, structure = jax.tree.flatten(parts)
         names = keras_inside.state_names(self._model, self._role)
         return jax.tree.unflatten(structure, self._agreement.state(names, flat))

@@ -6,6 +6,7 @@ of whoever failed.
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections import deque
@@ -14,8 +15,12 @@ from typing import IO, Any
 
 _COLOURS = (36, 33, 32, 35, 34, 31)
 _KEPT_LINES = 20
-_NOISE = (b"[Gloo] Rank ",)
-"""Lines that libraries print and nobody can switch off."""
+_NOISE = re.compile(
+    rb"\[Gloo\] Rank |[EF]\d{4} [^\]]*(coordination_service|client\.h)|:UNKNOWN:Error received"
+    rb"|Additional GRPC error|RPC: /xla|\*\*\* Check failure|    @ +0x|=== Source Location"
+    rb"|external/xla"
+)
+"""What XLA prints when processes come and go, which nobody can switch off: for log files only."""
 
 
 class Output:
@@ -55,12 +60,12 @@ class Output:
         if self._log_dir is not None:
             log = (self._log_dir / f"process-{index}.log").open("ab", buffering=0)
         for line in iter(pipe.readline, b""):
-            if line.startswith(_NOISE):
+            if log is not None:
+                log.write(line)
+            if _NOISE.match(line):
                 continue
             text = line.rstrip(b"\r\n").decode(errors="replace").split("\r")[-1]
             self._tails[index].append(text.replace("\b", ""))
-            if log is not None:
-                log.write(line)
             self._show(index, line)
         pipe.close()
         if log is not None:
