@@ -41,6 +41,15 @@ def test_the_state_has_the_parts_that_a_step_takes():
     assert list(parameters)[1:] == [*keras_inside.STATE_PARTS["train"], "purge_model_variables"]
 
 
+def test_keras_builds_a_model_in_one_place():
+    parameters = inspect.signature(inspect.unwrap(TRAINER._symbolic_build)).parameters
+    assert list(parameters) == ["self", "iterator", "data_batch"]
+    for name in ("fit", "evaluate"):
+        assert "self._symbolic_build(iterator=epoch_iterator)" in source(getattr(TRAINER, name))
+    for name in ("train_on_batch", "test_on_batch"):
+        assert "self._symbolic_build(data_batch=next(data()))" in source(getattr(TRAINER, name))
+
+
 def test_the_epoch_iterator_has_the_names_we_set():
     iterator = EpochIterator(np.ones((7, 1)), batch_size=2)
     for name in ("_current_iterator", "_steps_seen", "_num_batches", "data_adapter"):

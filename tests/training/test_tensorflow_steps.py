@@ -81,16 +81,55 @@ def test_without_a_strategy_too():
     np.testing.assert_allclose(got["loss"], wanted["loss"], rtol=1e-9)
 
 
-def test_a_variable_that_the_model_does_not_know_is_named():
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_variable_that_the_model_does_not_hold_is_part_of_the_step(count):
     outside = keras.Variable(0.0, name="outside")
 
-    class Forgetful(Stateful):
+    class Outgoing(Stateful):
         def train_step(self, data):
             outside.assign_add(1.0)
             return super().train_step(data)
 
-    with pytest.raises(StepError, match="attributes of the model"):
-        fitted(Forgetful, adopted(2))
+    wanted, _ = fitted(Plain, lambda model: model)
+    got, _ = fitted(Outgoing, adopted(count))
+    np.testing.assert_allclose(got["loss"], wanted["loss"], rtol=1e-9)
+    assert float(outside.value) == 15
+
+
+def test_a_variable_that_the_first_batch_did_not_show_is_named():
+    late = keras.Variable(0.0, name="late")
+
+    class Late(Stateful):
+        def train_step(self, data):
+            if len(data[0]) < 12:  # the last batch
+                late.assign_add(1.0)
+            return super().train_step(data)
+
+    with pytest.raises(StepError, match="write them in every step") as error:
+        fitted(Late, adopted(2))
+    assert "late" in str(error.value)
+
+
+def test_a_step_that_never_stops_making_variables_is_named():
+    made = []
+
+    class Wasteful(Stateful):
+        def train_step(self, data):
+            made.append(keras.Variable(0.0))
+            made[-1].assign_add(1.0)
+            return super().train_step(data)
+
+    with pytest.raises(StepError, match="in __init__, compile or build"):
+        fitted(Wasteful, adopted(2))
+
+
+def test_a_step_may_return_a_variable():
+    class Counting(Stateful):
+        def train_step(self, data):
+            return {**super().train_step(data), "seen": self.seen}
+
+    history, _ = fitted(Counting, adopted(2))
+    assert history["seen"] == [5, 10, 15]
 
 
 def test_keras_own_steps_are_told_apart():

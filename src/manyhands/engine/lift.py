@@ -9,11 +9,16 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import jax
+
 from manyhands.engine.batch import Arrays
+from manyhands.engine.jax_inside import is_eager
 from manyhands.engine.keras_inside.state import variables_of
+from manyhands.engine.keras_inside.variables import set_value, value_of
 from manyhands.engine.program import State, Step
 from manyhands.engine.roles import STATE_PARTS, Role
 from manyhands.engine.step_scope import StepScope
+from manyhands.engine.traced_step import as_value
 from manyhands.errors import StepError, explain
 
 
@@ -52,28 +57,44 @@ def takes_only_data(model: Any, role: Role) -> bool:
 
 def _stateful(model: Any, role: Role, state: State, batch: Arrays) -> tuple[Any, State]:
     """Run a step that changes the model's variables, as a function of their values."""
-    parts = [variables_of(model, part) for part in STATE_PARTS[role]]
+    before = _parts(model, role)
     scope = StepScope(
         {
             id(variable): value
-            for variables, values in zip(parts, state, strict=True)
+            for variables, values in zip(before, state, strict=True)
             for variable, value in zip(variables, values, strict=True)
         }
     )
     with scope:
-        result = getattr(model, f"{role}_step")(batch)
+        result = jax.tree.map(as_value, getattr(model, f"{role}_step")(batch))
+    parts = _parts(model, role) if is_eager() else before  # an eager step may have made some
     known = {id(variable) for variables in parts for variable in variables}
-    lost = [variable for key, variable in scope.written.items() if key not in known]
-    if lost:
+    _keep(role, [(v, scope.state_mapping[k]) for k, v in scope.written.items() if k not in known])
+    new = ([_value(variable, scope) for variable in variables] for variables in parts)
+    return result, tuple(new)
+
+
+def _parts(model: Any, role: Role) -> list[list[Any]]:
+    return [variables_of(model, part, role) for part in STATE_PARTS[role]]
+
+
+def _value(variable: Any, scope: StepScope) -> Any:
+    found = scope.state_mapping.get(id(variable))
+    return value_of(variable) if found is None else found
+
+
+def _keep(role: Role, written: list[tuple[Any, Any]]) -> None:
+    """Give variables that are no part of the state their values, where these are known."""
+    if written and not is_eager():
         raise StepError(
             explain(
-                f"{role}_step writes variables that the model does not know.",
-                got=", ".join(variable.path for variable in lost),
-                fix="make them attributes of the model, in its __init__ or build.",
+                f"{role}_step writes variables that it did not write for the first batch.",
+                got=", ".join(variable.path for variable, _ in written),
+                fix="write them in every step, or compile with run_eagerly=True.",
             )
         )
-    new = ([scope.state_mapping[id(variable)] for variable in variables] for variables in parts)
-    return result, tuple(new)
+    for variable, value in written:
+        set_value(variable, value)
 
 
 def _tidy(result: Any, state: Any) -> tuple[Any, State]:

@@ -87,7 +87,7 @@ def _trace_once(
         scope.shows_values = shows_values
         with scope, jax.ensure_compile_time_eval():  # what is known is a value, not a tracer
             given = call(arrays)
-            given = jax.tree.map(_as_value, given)
+            given = jax.tree.map(as_value, given)
         leaves, structure = jax.tree.flatten(given)
         wanted = [_is_value(leaf) for leaf in leaves]
         kept = [leaf for leaf, is_value in zip(leaves, wanted, strict=True) if not is_value]
@@ -121,7 +121,7 @@ def _spec(value: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(value.shape, value.dtype)
 
 
-def _as_value(leaf: Any) -> Any:
+def as_value(leaf: Any) -> Any:
     """Take a variable that a step returns for its value."""
     return leaf.value if isinstance(leaf, keras.Variable) else leaf
 

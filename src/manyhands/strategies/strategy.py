@@ -17,6 +17,7 @@ import keras
 from manyhands.devices import DeviceLike, resolve
 from manyhands.devices.choose import JaxDevice, name_of
 from manyhands.engine import Placement, keras_inside
+from manyhands.engine.found_state import find_state
 from manyhands.engine.lift import takes_only_data
 from manyhands.errors import BackendError, ScopeError, StepError, explain
 from manyhands.strategies import custom_loops, reductions
@@ -146,7 +147,9 @@ class Strategy:
 
 def install() -> None:
     """Teach Keras about strategies and custom loops; a second time does nothing."""
-    keras_inside.install(on_new_model=_on_new_model, on_other_model=_on_other_model)
+    keras_inside.install(
+        on_new_model=_on_new_model, on_other_model=_on_other_model, builds=find_state
+    )
     custom_loops.install()
 
 

@@ -5,7 +5,7 @@ In: a model's variables.  Out: their arrays for a step, and back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from manyhands.engine.placing import to_give_away
@@ -15,7 +15,7 @@ from manyhands.engine.roles import STATE_PARTS, Role
 
 def get_state(model: Any, role: Role) -> State:
     """Read the arrays of a model's variables for this role's step."""
-    return tuple([v.value for v in variables_of(model, part)] for part in STATE_PARTS[role])
+    return tuple([v.value for v in variables_of(model, part, role)] for part in STATE_PARTS[role])
 
 
 class Part:
@@ -25,10 +25,11 @@ class Part:
     the state after each step.
     """
 
-    __slots__ = ("_held", "arrays")
+    __slots__ = ("_held", "arrays", "role")
 
-    def __init__(self, arrays: list[Any], held: Callable[[Any], Any]) -> None:
+    def __init__(self, arrays: list[Any], held: Callable[[Any], Any], role: Role) -> None:
         self.arrays = arrays
+        self.role: Role = role
         self._held = held
 
     def __iter__(self) -> Iterator[Any]:
@@ -58,7 +59,7 @@ def hold_state(
 
     `held` gives a program's array as Python holds it.
     """
-    parts = tuple(Part(arrays, held) for arrays in state)
+    parts = tuple(Part(arrays, held, role) for arrays in state)
     object.__setattr__(model, "_jax_state", dict(zip(STATE_PARTS[role], parts, strict=True)))
     object.__setattr__(model, "_jax_state_synced", False)
     return parts
@@ -70,7 +71,8 @@ def release_state(model: Any) -> None:
     if not held or model._jax_state_synced:
         return
     for part, values in held.items():
-        for variable, value in zip(variables_of(model, part), values, strict=True):
+        variables = variables_of(model, part, values.role)
+        for variable, value in zip(variables, values, strict=True):
             if value.dtype == variable.dtype and value.shape == variable.shape:
                 variable._value = value
             else:
@@ -78,14 +80,31 @@ def release_state(model: Any) -> None:
     model._jax_state_synced = True
 
 
-def variables_of(model: Any, part: str) -> list[Any]:
-    """List the variables of one part of a model's state."""
-    return model.optimizer.variables if part == "optimizer_variables" else getattr(model, part)
+def variables_of(model: Any, part: str, role: Role) -> list[Any]:
+    """List the variables of one part of a model's state, for this role's step."""
+    if part == "optimizer_variables":
+        return [] if model.optimizer is None else model.optimizer.variables
+    if part == "non_trainable_variables":
+        return [*model.non_trainable_variables, *other_variables(model, role)]
+    return getattr(model, part)
+
+
+_OTHERS = "_manyhands_others"
+
+
+def other_variables(model: Any, role: Role) -> list[Any]:
+    """List what a model's own step touches besides the variables that Keras lists."""
+    return getattr(model, _OTHERS, {}).get(role, [])
+
+
+def set_other_variables(model: Any, role: Role, variables: Iterable[Any]) -> None:
+    """Make these part of a role's state, beside the variables that do not train."""
+    object.__setattr__(model, _OTHERS, {**getattr(model, _OTHERS, {}), role: list(variables)})
 
 
 def state_names(model: Any, role: Role) -> list[str]:
     """Name the variables of a role's state, in its order."""
-    return [v.path for part in STATE_PARTS[role] for v in variables_of(model, part)]
+    return [v.path for part in STATE_PARTS[role] for v in variables_of(model, part, role)]
 
 
 def begin_at_epoch(model: Any, epoch: int) -> None:

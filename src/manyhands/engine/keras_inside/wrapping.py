@@ -1,7 +1,7 @@
 """Keras' trainer, asking the driver of a model how to run.
 
-In: what to do with a new model and with one that has no driver.  Out: Keras' methods, wrapped
-once a process.
+In: what to do with a new model, with one that has no driver, and with one that builds itself.
+Out: Keras' methods, wrapped once a process.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from keras.src.backend.jax import trainer as jax_trainer
@@ -20,8 +21,8 @@ from keras.src.utils import is_default
 from manyhands.engine.keras_inside import metrics
 from manyhands.engine.keras_inside.binding import FUNCTIONS, active, driver_of
 from manyhands.engine.keras_inside.epochs import FeedEpochIterator
-from manyhands.engine.keras_inside.state import release_state
-from manyhands.engine.roles import Role
+from manyhands.engine.keras_inside.state import get_state, release_state
+from manyhands.engine.roles import STATE_PARTS, Role
 
 _CALLS: dict[str, Role] = {
     "fit": "train",
@@ -33,13 +34,20 @@ _CALLS: dict[str, Role] = {
 }
 
 
+_role: ContextVar[Role] = ContextVar("manyhands_role", default="train")
+"""What Keras is running the active model for."""
+
+
 def install(
-    *, on_new_model: Callable[[Any], None], on_other_model: Callable[[Any, str], None]
+    *,
+    on_new_model: Callable[[Any], None],
+    on_other_model: Callable[[Any, str], None],
+    builds: Callable[[Any, Role, Callable[[], Any]], bool],
 ) -> None:
     """Teach Keras' trainer about drivers, once a process.
 
     `on_new_model` is told of each model made; `on_other_model` of calls on a model that has no
-    driver, before they run.
+    driver, before they run; `builds` may build a model from its first batch, in Keras' place.
     """
     if getattr(JAXTrainer, "_manyhands_installed", False):
         return
@@ -48,6 +56,7 @@ def install(
     _wrap_init(on_new_model)
     _wrap_compile(on_other_model)
     _wrap_state()
+    _wrap_build(builds)
     _wrap_metrics()
     _wrap_callbacks()
     for role, function in FUNCTIONS.items():
@@ -84,10 +93,10 @@ def _wrap_state() -> None:
 
     @functools.wraps(get_original)
     def _get_jax_state(self: Any, **parts: bool) -> Any:
-        if driver_of(self) is not None:
-            parts["purge_model_variables"] = False
-            self._jax_state = None  # the variables are the latest state until a step has run
-        return get_original(self, **parts)
+        if driver_of(self) is None:
+            return get_original(self, **parts)
+        self._jax_state = None  # the variables are the latest state until a step has run
+        return get_state(self, _role_of(parts))
 
     @functools.wraps(sync_original)
     def jax_state_sync(self: Any) -> None:
@@ -98,6 +107,30 @@ def _wrap_state() -> None:
 
     setattr(JAXTrainer, "_get_jax_state", _get_jax_state)  # noqa: B010
     JAXTrainer.jax_state_sync = jax_state_sync
+
+
+def _role_of(parts: dict[str, bool]) -> Role:
+    wanted = tuple(part for part in STATE_PARTS["train"] if parts.get(part))
+    return next(role for role, listed in STATE_PARTS.items() if listed == wanted)
+
+
+def _wrap_build(builds: Callable[[Any, Role, Callable[[], Any]], bool]) -> None:
+    """Leave a model to its own step, which may use it in a way that Keras cannot guess."""
+    original = Trainer._symbolic_build
+
+    @functools.wraps(original)
+    def _symbolic_build(self: Any, iterator: Any = None, data_batch: Any = None) -> None:
+        def first_batch() -> Any:
+            if data_batch is not None:
+                return data_batch
+            _, _, batches = next(iter(iterator))
+            return batches[0] if isinstance(batches, list | tuple) else next(batches)
+
+        running = active.get()
+        if running is None or running[0] is not self or not builds(self, _role.get(), first_batch):
+            original(self, iterator=iterator, data_batch=data_batch)
+
+    setattr(Trainer, "_symbolic_build", _symbolic_build)  # noqa: B010
 
 
 def _wrap_metrics() -> None:
@@ -165,6 +198,7 @@ def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]
         on_other_model(self, name)
         driver = driver_of(self)
         token = active.set(None if driver is None else (self, driver))
+        role_token = _role.set(role)
         try:
             if driver is None:
                 return original(self, *args, **kwargs)
@@ -181,5 +215,6 @@ def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]
                 return original(*bound.args, **bound.kwargs)
         finally:
             active.reset(token)
+            _role.reset(role_token)
 
     setattr(JAXTrainer, name, call)
