@@ -20,6 +20,7 @@ from keras.src.utils import is_default
 
 from manyhands.engine.keras_inside import metrics
 from manyhands.engine.keras_inside.binding import FUNCTIONS, active, driver_of
+from manyhands.engine.keras_inside.compiled import install_compiled
 from manyhands.engine.keras_inside.epochs import FeedEpochIterator
 from manyhands.engine.keras_inside.state import get_state, release_state
 from manyhands.engine.roles import STATE_PARTS, Role
@@ -59,6 +60,7 @@ def install(
     _wrap_build(builds)
     _wrap_metrics()
     _wrap_callbacks()
+    install_compiled()
     for role, function in FUNCTIONS.items():
         _wrap_make_function(role, function)
     for name, role in _CALLS.items():
