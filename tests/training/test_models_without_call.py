@@ -196,6 +196,15 @@ def test_batch_by_batch(count):
 
 
 @pytest.mark.parametrize("count", [None, 4])
+def test_a_dataset_of_one_part_gives_it_without_a_tuple(count):
+    wanted, _ = by_hand(vae)
+    model = made(vae, count)
+    dataset = tf.data.Dataset.from_tensor_slices(X).batch(BATCH)
+    history = model.fit(dataset, epochs=EPOCHS, verbose=0).history
+    np.testing.assert_allclose(history["loss"], [epoch["loss"] for epoch in wanted], rtol=1e-9)
+
+
+@pytest.mark.parametrize("count", [None, 4])
 def test_they_can_be_evaluated(count):
     model = made(vae, count)
     logs = model.evaluate(X, batch_size=BATCH, verbose=0, return_dict=True)

@@ -55,6 +55,7 @@ class DatasetAdapter(DataAdapter):
     def _weighted(self, batch: Any) -> Any:
         if self._class_weight is None:
             return batch
+        batch = batch if isinstance(batch, tuple) else (batch,)
         if len(batch) != 2:
             raise DataError(
                 explain(
@@ -83,7 +84,7 @@ class DatasetBatches:
 
     def __next__(self) -> Any:
         batch = next(self._batches)
-        return self._weighted(batch if isinstance(batch, tuple) else (batch,))
+        return self._weighted(batch)
 
 
 def _host_batches(dataset: Any) -> Iterable[Any]:
