@@ -56,6 +56,20 @@ def test_programs_mean_what_they_mean_in_tensorflow():
         np.testing.assert_allclose(*values, rtol=1e-3, atol=2e-4, err_msg=f"line {number}: {one}")
 
 
-@pytest.mark.parametrize("name", ["operations.json", "semantics.txt"])
+def test_gradients_at_corners_are_tensorflows():
+    """No gradient (None in TensorFlow) and a gradient of zeros are the same here."""
+    wanted = json.loads((FACTS / "gradients.json").read_text())
+    got = json.loads(output_of("differentiate.py"))
+    assert got.keys() == wanted.keys()
+    for name, facts in wanted.items():
+        for one, other in zip(got[name], facts, strict=True):
+            none = [0.0] * len(one or other or [])
+            np.testing.assert_allclose(
+                one or none, other or none, rtol=1e-5, atol=1e-6, err_msg=name
+            )
+    assert len(wanted) > 40
+
+
+@pytest.mark.parametrize("name", ["operations.json", "semantics.txt", "gradients.json"])
 def test_the_facts_are_there(name):
     assert (FACTS / name).stat().st_size > 500

@@ -23,6 +23,7 @@ from manyhands.engine.keras_inside.variables import outside_of_steps
 from manyhands.engine.step_scope import current_step
 from manyhands.engine.tape import Tape
 from manyhands.errors import DeviceError
+from manyhands.tf import corners
 from manyhands.tf.tensor import tensor
 
 
@@ -242,14 +243,15 @@ def recompute_grad(f: Any) -> Any:
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None) -> Any:
     """Keep values between bounds."""
     del name
-    return jnp.clip(tensor(t), clip_value_min, clip_value_max)
+    return corners.clip(tensor(t), clip_value_min, clip_value_max)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: Any = None) -> Any:
     """Shorten what is longer than the norm."""
     del name
     t = tensor(t)
-    length = jnp.sqrt(jnp.sum(jnp.square(t), axis=axes, keepdims=True))
+    squares = jnp.sum(jnp.square(t), axis=axes, keepdims=True)
+    length = jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1)), squares)
     return t * clip_norm / jnp.maximum(length, clip_norm)
 
 

@@ -13,6 +13,7 @@ from keras import ops
 
 from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import is_tracer
+from manyhands.tf import corners
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.tensor import tensor
 
@@ -47,7 +48,7 @@ def _alike(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 _ONE = {
-    "abs": jnp.abs, "acos": jnp.arccos, "acosh": jnp.arccosh, "asin": jnp.arcsin,
+    "abs": corners.absolute, "acos": jnp.arccos, "acosh": jnp.arccosh, "asin": jnp.arcsin,
     "asinh": jnp.arcsinh, "atan": jnp.arctan, "atanh": jnp.arctanh, "ceil": jnp.ceil,
     "conj": jnp.conj, "cos": jnp.cos, "cosh": jnp.cosh, "digamma": jax.scipy.special.digamma,
     "erf": jax.scipy.special.erf, "erfinv": jax.scipy.special.erfinv, "exp": jnp.exp,
@@ -66,12 +67,12 @@ _TWO = {
     "equal": jnp.equal, "floordiv": jnp.floor_divide, "floormod": jnp.mod, "mod": jnp.mod,
     "greater": jnp.greater, "greater_equal": jnp.greater_equal, "less": jnp.less,
     "less_equal": jnp.less_equal, "logical_and": jnp.logical_and, "logical_or": jnp.logical_or,
-    "logical_xor": jnp.logical_xor, "maximum": jnp.maximum, "minimum": jnp.minimum,
+    "logical_xor": jnp.logical_xor, "maximum": corners.maximum, "minimum": corners.minimum,
     "multiply": jnp.multiply, "not_equal": jnp.not_equal, "pow": jnp.power,
     "squared_difference": lambda x, y: jnp.square(x - y), "subtract": jnp.subtract,
-    "xlogy": jax.scipy.special.xlogy, "scalar_mul": jnp.multiply,
+    "xlogy": corners.xlogy, "scalar_mul": jnp.multiply,
     "divide_no_nan": ops.divide_no_nan,
-    "multiply_no_nan": lambda x, y: jnp.where(y == 0, jnp.zeros_like(x), x * y),
+    "multiply_no_nan": corners.multiply_no_nan,
 }  # fmt: skip
 globals().update({name: _one(function, name) for name, function in _ONE.items()})
 globals().update({name: _two(function, name) for name, function in _TWO.items()})
@@ -137,7 +138,7 @@ def cumsum(
 ) -> Any:
     """Sum up along an axis."""
     del name
-    return _cumulative(jnp.cumsum, tensor(x), axis, exclusive, reverse, lambda c, x: c - x)
+    return _cumulative(jnp.cumsum, tensor(x), axis, exclusive, reverse, 0)
 
 
 def cumprod(
@@ -145,16 +146,22 @@ def cumprod(
 ) -> Any:
     """Multiply up along an axis."""
     del name
-    return _cumulative(jnp.cumprod, tensor(x), axis, exclusive, reverse, lambda c, x: c / x)
+    return _cumulative(corners.cumprod, tensor(x), axis, exclusive, reverse, 1)
 
 
 def _cumulative(
-    function: Any, x: Any, axis: int, exclusive: bool, reverse: bool, without: Any
+    function: Any, x: Any, axis: int, exclusive: bool, reverse: bool, start: int
 ) -> Any:
     x = jnp.flip(x, axis) if reverse else x
+    if exclusive:
+        first = jnp.full_like(jax.lax.slice_in_dim(x, 0, min(1, x.shape[axis]), axis=axis), start)
+        x = jnp.concatenate([first, x], axis)[_all_but_last(x.ndim, axis)]
     found = function(x, axis=axis)
-    found = without(found, x) if exclusive else found
     return jnp.flip(found, axis) if reverse else found
+
+
+def _all_but_last(ndim: int, axis: int) -> Any:
+    return tuple(slice(-1) if dim == axis % ndim else slice(None) for dim in range(ndim))
 
 
 def count_nonzero(

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from keras import ops
 
 from manyhands.strategies import get_strategy
+from manyhands.tf import corners
 from manyhands.tf.known_shapes import as_dims
 from manyhands.tf.math import (
     _axes,
@@ -23,7 +24,7 @@ from manyhands.tf.random import key
 from manyhands.tf.tensor import tensor
 
 _ACTIVATIONS = {
-    "relu": jax.nn.relu, "relu6": jax.nn.relu6, "elu": jax.nn.elu, "selu": jax.nn.selu,
+    "relu": jax.nn.relu, "relu6": jax.nn.relu6, "elu": corners.elu, "selu": corners.selu,
     "sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "softplus": jax.nn.softplus,
     "softsign": jax.nn.soft_sign, "log_sigmoid": jax.nn.log_sigmoid, "crelu": lambda x: (
         jnp.concatenate([jax.nn.relu(x), jax.nn.relu(-x)], -1)),
@@ -34,7 +35,7 @@ globals().update({name: _activation(function, name) for name, function in _ACTIV
 def leaky_relu(features: Any, alpha: float = 0.2, name: Any = None) -> Any:
     """A small slope below zero."""
     del name
-    return jax.nn.leaky_relu(tensor(features), alpha)
+    return corners.leaky_relu(tensor(features), alpha)
 
 
 def gelu(features: Any, approximate: bool = False, name: Any = None) -> Any:

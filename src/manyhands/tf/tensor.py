@@ -18,7 +18,7 @@ import numpy as np
 from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import array_class, is_tracer, tracer_class
 from manyhands.engine.step_program import Rows
-from manyhands.tf import slices
+from manyhands.tf import corners, slices
 from manyhands.tf.dtypes import DType, as_dtype, name_of, on_device
 from manyhands.tf.shapes import TensorShape
 
@@ -41,6 +41,7 @@ def install() -> None:
             slices.assign_add,
             slices.assign_sub,
         )
+        setattr(kind, "__abs__", corners.absolute)  # noqa: B010
         kind.ref = kind.experimental_ref = _reference
         for name in _OPERATORS:
             setattr(kind, name, _takes_lists(getattr(kind, name)))
