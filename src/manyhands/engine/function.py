@@ -17,6 +17,7 @@ import keras
 import numpy as np
 
 from manyhands.data.dataset.randomness import NotTraceable
+from manyhands.engine.dict_order import in_order, map_in_order, order_of
 from manyhands.engine.interrupts import interrupts
 from manyhands.engine.jax_inside import is_eager, is_tracer
 from manyhands.engine.placement import Placement
@@ -130,17 +131,17 @@ class Function:
             return self.python_function(*args, **kwargs)  # part of what is being traced around us
         leaves, structure = jax.tree.flatten((args, kwargs))
         if self.runs_eagerly or _traced_anywhere(leaves):
-            return self._eagerly(leaves, structure)
+            return self._eagerly(args, kwargs)
         placed = self._placed(leaves)
         kinds = tuple(map(_kind, placed))
         key = (structure, kinds, _keras_says())
         program = self._programs.get(key)
         if program is None:
             try:
-                program = self._compile(placed, kinds, structure)
+                program = self._compile(placed, kinds, structure, order_of((args, kwargs)))
             except _NEEDS_VALUES as error:
                 self._give_up(error)
-                return self._eagerly(leaves, structure)
+                return self._eagerly(args, kwargs)
             self._programs[key] = program
         with interrupts.watched(), interrupts.held():
             return program([_array(leaf) for leaf, k in zip(placed, kinds, strict=True) if _is(k)])
@@ -150,12 +151,14 @@ class Function:
         leaves, structure = jax.tree.flatten((args, kwargs))
         placed = self._placed(leaves)
         kinds = tuple(map(_kind, placed))
-        program = self._compile(placed, kinds, structure)
+        program = self._compile(placed, kinds, structure, order_of((args, kwargs)))
         return program, [_array(a) for a, kind in zip(placed, kinds, strict=True) if _is(kind)]
 
     # compiling
 
-    def _compile(self, leaves: list[Any], kinds: tuple[Any, ...], structure: Any) -> StepProgram:
+    def _compile(
+        self, leaves: list[Any], kinds: tuple[Any, ...], structure: Any, order: Any
+    ) -> StepProgram:
         def call(arrays: list[Any]) -> Any:
             self.num_traces += 1
             given = iter(arrays)
@@ -163,7 +166,7 @@ class Function:
                 next(given) if isinstance(kind, _Kind) else leaf
                 for leaf, kind in zip(leaves, kinds, strict=True)
             ]
-            args, kwargs = jax.tree.unflatten(structure, full)
+            args, kwargs = in_order(order, jax.tree.unflatten(structure, full))
             return self.python_function(*args, **kwargs)
 
         wanted = [kind for kind in kinds if isinstance(kind, _Kind)]
@@ -199,10 +202,9 @@ class Function:
 
     # running without compiling
 
-    def _eagerly(self, leaves: list[Any], structure: Any) -> Any:
-        full = [_value(leaf) for leaf in leaves]
-        args, kwargs = jax.tree.unflatten(structure, full)
-        return jax.tree.map(_as_result, self.python_function(*args, **kwargs))
+    def _eagerly(self, args: Any, kwargs: Any) -> Any:
+        args, kwargs = map_in_order(_value, (args, kwargs))
+        return map_in_order(_as_result, self.python_function(*args, **kwargs))
 
     def _give_up(self, error: BaseException) -> None:
         self.runs_eagerly = True

@@ -151,7 +151,9 @@ class StepProgram:
         if self._starves(state, arrays):
             jax.block_until_ready((result, state))
         self._keep(traced.written, state)
-        return jax.tree.map(self._held, result) if self._agreement is not None else result
+        if self._agreement is not None:
+            result = jax.tree.map(self._held, result)
+        return traced.in_order(result)
 
     def _agree(
         self, agreement: Agreement, state: list[Any], read: list[Any], arrays: list[Any]

@@ -15,6 +15,7 @@ import jax
 import keras
 from jax.extend.core import jaxpr_as_fun
 
+from manyhands.engine.dict_order import in_order, order_of
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.engine.keras_inside.variables import (
     list_variable,
@@ -37,6 +38,11 @@ class TracedStep:
     _result: Any
     _slots: list[int]
     _num_known: int
+    _order: Any
+
+    def in_order(self, result: Any) -> Any:
+        """Give a result of the step with its dicts as the step wrote them."""
+        return in_order(self._order, result)
 
     @property
     def jaxpr(self) -> Any:
@@ -79,6 +85,7 @@ def _trace_once(
     known = [variable for variable in known if value_of(variable) is not None]
     scope: StepScope | None = None
     results: list[Any] = []
+    orders: list[Any] = []
 
     def step(state: list[Any], arrays: list[Any]) -> Any:
         nonlocal scope
@@ -86,12 +93,13 @@ def _trace_once(
         scope = StepScope(values)
         scope.shows_values = shows_values
         with scope, jax.ensure_compile_time_eval():  # what is known is a value, not a tracer
-            given = call(arrays)
-            given = jax.tree.map(as_value, given)
+            written = call(arrays)
+            given = jax.tree.map(as_value, written)
         leaves, structure = jax.tree.flatten(given)
         wanted = [_is_value(leaf) for leaf in leaves]
         kept = [leaf for leaf, is_value in zip(leaves, wanted, strict=True) if not is_value]
         results.append((structure, wanted, kept))
+        orders.append(order_of(written))
         new = [scope.state_mapping[key] for key in scope.written]
         return [leaf for leaf, is_value in zip(leaves, wanted, strict=True) if is_value] + new
 
@@ -114,6 +122,7 @@ def _trace_once(
         _result=_rebuilder(*results[-1]),
         _slots=[slot_of[id(variable)] for variable in [*written, *read]],
         _num_known=len(known),
+        _order=orders[-1],
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from manyhands.engine.dict_order import in_order, map_in_order
 from manyhands.engine.step_scope import InnerScope, innermost_scope
 from manyhands.errors import StepError, explain
 from manyhands.strategies.context import in_step
@@ -58,7 +59,11 @@ class OneOfThem(ReplicaContext):
 
 
 def run_one_by_one(
-    strategy: Strategy, step: Callable[..., Any], leaves: list[Any], structure: Any
+    strategy: Strategy,
+    step: Callable[..., Any],
+    leaves: list[Any],
+    structure: Any,
+    order: Any,
 ) -> Any:
     """Run a step for each replica, on the rows that are its share."""
     around = innermost_scope()
@@ -67,7 +72,7 @@ def run_one_by_one(
 
     def one(number: int) -> Any:
         own = [_share(leaf, number, strategy.num_devices) for leaf in leaves]
-        args, kwargs = jax.tree.unflatten(structure, own)
+        args, kwargs = in_order(order, jax.tree.unflatten(structure, own))
         scope, replica = InnerScope(around), OneOfThem(strategy, number, known)
         try:
             with scope, in_step(strategy, replica):
@@ -84,7 +89,7 @@ def run_one_by_one(
     for variable in {id(v): v for _, scope in runs for v in scope.written.values()}.values():
         values = jnp.stack([scope.get_current_value(variable) for _, scope in runs])
         around.add_update((variable, together(variable, values, around)))
-    return jax.tree.map(lambda *parts: gathered(list(parts)), *(result for result, _ in runs))
+    return map_in_order(lambda *parts: gathered(list(parts)), *(result for result, _ in runs))
 
 
 def _combined(stops: list[_Stop], num_replicas: int) -> Any:
@@ -97,7 +102,7 @@ def _combined(stops: list[_Stop], num_replicas: int) -> Any:
             )
         )
     values = [stop.value for stop in stops]
-    return jax.tree.map(lambda *parts: stops[0].combine(list(parts)), *values)
+    return map_in_order(lambda *parts: stops[0].combine(list(parts)), *values)
 
 
 def _share(leaf: Any, number: int, count: int) -> Any:

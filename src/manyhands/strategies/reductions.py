@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from manyhands.engine.dict_order import map_in_order
 from manyhands.engine.step_program import Rows
 from manyhands.strategies.per_replica import PerReplicaRows, PerReplicaValue
 from manyhands.strategies.reduce_op import ReduceOp
@@ -18,12 +19,12 @@ from manyhands.strategies.reduce_op import ReduceOp
 
 def reduce(op: ReduceOp, value: Any, axis: int | None) -> Any:
     """Sum or average over replicas, and along `axis` if one is given."""
-    return jax.tree.map(lambda part: _reduced(op, part, axis), value, is_leaf=_is_split)
+    return map_in_order(lambda part: _reduced(op, part, axis), value, is_leaf=_is_split)
 
 
 def gather(value: Any, axis: int) -> Any:
     """Lay the replicas' values end to end."""
-    return jax.tree.map(lambda part: _gathered(part, axis), value, is_leaf=_is_split)
+    return map_in_order(lambda part: _gathered(part, axis), value, is_leaf=_is_split)
 
 
 def local_results(value: Any, own: range) -> tuple[Any, ...]:
@@ -35,7 +36,7 @@ def local_results(value: Any, own: range) -> tuple[Any, ...]:
     if not split:
         return (value,)
     return tuple(
-        jax.tree.map(
+        map_in_order(
             lambda part, i=i: local_results(part, own)[i] if _is_split(part) else part,
             value,
             is_leaf=_is_split,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from manyhands.engine.dict_order import in_order, map_in_order, order_of
 from manyhands.engine.step_scope import InnerScope, innermost_scope
 from manyhands.strategies.context import in_step
 from manyhands.strategies.one_by_one import run_one_by_one
@@ -32,10 +33,10 @@ class VectorisedReplica(ReplicaContext):
 
     def _reduced(self, op: ReduceOp, value: Any) -> Any:
         reduced = jax.lax.psum if op is ReduceOp.SUM else jax.lax.pmean
-        return jax.tree.map(lambda part: reduced(jnp.asarray(part), AXIS), value)
+        return map_in_order(lambda part: reduced(jnp.asarray(part), AXIS), value)
 
     def _gathered(self, value: Any, axis: int) -> Any:
-        return jax.tree.map(
+        return map_in_order(
             lambda part: jax.lax.all_gather(jnp.asarray(part), AXIS, axis=axis, tiled=True), value
         )
 
@@ -46,22 +47,25 @@ def run_per_replica(
     """Run a step once for each replica; every result is led by the replicas."""
     around = innermost_scope()
     assert around is not None, "a step that asks for its replica is traced"
+    order = order_of((args, kwargs))
     leaves, structure = jax.tree.flatten(
         (args, kwargs), is_leaf=lambda part: isinstance(part, PerReplicaValue)
     )
     count = strategy.num_devices
     if any(not _divides(leaf, count) for leaf in leaves):
-        return run_one_by_one(strategy, step, leaves, structure)
+        return run_one_by_one(strategy, step, leaves, structure, order)
     split = [_split(leaf, count) for leaf in leaves]
     axes = [0 if is_split else None for is_split, _ in split]
     written: list[Any] = []
+    orders: list[Any] = []
 
     def replica(number: Any, *parts: Any) -> Any:
-        own_args, own_kwargs = jax.tree.unflatten(structure, parts)
+        own_args, own_kwargs = in_order(order, jax.tree.unflatten(structure, parts))
         scope = InnerScope(around)
         with scope, in_step(strategy, VectorisedReplica(strategy, number)):
             result = step(*own_args, **own_kwargs)
         written[:] = scope.written.values()
+        orders[:] = [order_of(result)]
         return result, [scope.state_mapping[key] for key in scope.written]
 
     result, new = jax.vmap(replica, in_axes=(0, *axes), axis_name=AXIS)(
@@ -69,9 +73,8 @@ def run_per_replica(
     )
     for variable, values in zip(written, new, strict=True):
         around.add_update((variable, together(variable, values, around)))
-    if count == 1:
-        return jax.tree.map(lambda part: part[0], result)
-    return jax.tree.map(PerReplicaValue, result)
+    given = (lambda part: part[0]) if count == 1 else PerReplicaValue
+    return in_order(orders[0], jax.tree.map(given, result))
 
 
 def _divides(leaf: Any, count: int) -> bool:
