@@ -40,13 +40,18 @@ class Outcome:
 
 def train(case: Case, num_devices: int | None) -> Outcome:
     """Run a case plainly (None) or on the first `num_devices` devices."""
-    keras.utils.clear_session(free_memory=False)
-    keras.utils.set_random_seed(7)
-    data = case.data()
-    x, rest = data["x"], {k: v for k, v in data.items() if k != "x"}
-    scope = nullcontext()
+    scope: Any = nullcontext()
     if num_devices is not None:
         scope = mh.MirroredStrategy([f"cpu:{i}" for i in range(num_devices)]).scope()
+    return train_in(scope, case)
+
+
+def train_in(scope: Any, case: Case, seed: int = 7) -> Outcome:
+    """Run a case whose model is made in a scope."""
+    keras.utils.clear_session(free_memory=False)
+    keras.utils.set_random_seed(seed)
+    data = case.data()
+    x, rest = data["x"], {k: v for k, v in data.items() if k != "x"}
     with scope:
         model = case.build()
     arguments = {"batch_size": 10, "epochs": 2, "verbose": 0} | case.fit

@@ -78,7 +78,7 @@ def test_a_missing_name_says_what_to_use(name, instead):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: tf.distribute.MultiWorkerMirroredStrategy(),
+        lambda: tf.distribute.ParameterServerStrategy(),
         lambda: tf.distribute.experimental.CentralStorageStrategy(),
         lambda: tf.distribute.experimental.ParameterServerStrategy(None),
         lambda: tf.distribute.cluster_resolver.TFConfigClusterResolver(),
@@ -98,7 +98,7 @@ from tensorflow import data as d
 model = layers.Dense(3)
 x = tf.nn.relu(tf.zeros([2]))
 t = tf.lookup.StaticHashTable
-s = tf.distribute.MultiWorkerMirroredStrategy()
+s = tf.distribute.TPUStrategy()
 y = tf.py_function(print, [], [])
 z = other.tf.nothing
 k = tf.keras
@@ -113,7 +113,7 @@ def test_check_finds_names_by_line():
     assert found[(7, "tf.keras.layers.Dense")] == "supported"
     assert found[(8, "tf.nn.relu")] == "supported"
     assert found[(9, "tf.lookup.StaticHashTable")] == "missing"
-    assert found[(10, "tf.distribute.MultiWorkerMirroredStrategy")] == "missing"
+    assert found[(10, "tf.distribute.TPUStrategy")] == "missing"
     assert found[(11, "tf.py_function")] == "translated"
     assert found[(14, "tf.keras.layers.NoSuchLayer")] == "missing"
     assert found[(15, "tf.data.Dataset.range")] == "supported"

@@ -181,18 +181,19 @@ class Group:
         """Say who was lost, and end this process unless its program does so first."""
         if self._left:
             return
+        doing = f"{self._where['doing']}, step {self._where['step']}"
         self._lost = reason
         for channel in list(self._channels.values()):
             channel.answers.put({})
         for answer in list(self._claims.values()):
             answer.put(-1)
-        doing = f"{self._where['doing']}, step {self._where['step']}"
-        sys.stderr.write(  # no logger may be listening, and the process is about to end
-            f"manyhands: {reason}\n  got: {self.membership.me} was at: {doing}\n"
-            "  fix: start it again; `manyhands run --max-restarts N` does so from the last "
-            "checkpoint.\n"
-        )
-        sys.stderr.flush()
+        with contextlib.suppress(OSError, ValueError):  # nobody may be reading
+            sys.stderr.write(  # no logger may be listening, and the process is about to end
+                f"manyhands: {reason}\n  got: {self.membership.me} was at: {doing}\n"
+                "  fix: start it again; `manyhands run --max-restarts N` does so from the last "
+                "checkpoint.\n"
+            )
+            sys.stderr.flush()
         time.sleep(_GRACE_S)
         if not self._left:
             os._exit(LOST_EXIT)

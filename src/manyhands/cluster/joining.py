@@ -113,8 +113,19 @@ def _arrive(
 ) -> tuple[Line, Message]:
     until = time.monotonic() + timeout_s
     line = _reach(membership, until, timeout_s)
-    line.send({"kind": "hello", "index": membership.index, "size": membership.size, "token": token})
     try:
+        return line, _welcomed(membership, hub, line, until, timeout_s, token)
+    except BaseException:
+        line.close()
+        raise
+
+
+def _welcomed(
+    membership: Membership, hub: Hub | None, line: Line, until: float, timeout_s: float, token: str
+) -> Message:
+    hello = {"index": membership.index, "size": membership.size, "token": token}
+    try:
+        line.send({"kind": "hello", **hello})
         # the others are told by process 0, which knows who is missing
         wait_s = max(0.1, until - time.monotonic()) + (0.0 if hub else 5.0)
         answer = line.receive(wait_s)
@@ -130,7 +141,7 @@ def _arrive(
                 fix="start every process with the same cluster, each with its own task.",
             )
         )
-    return line, answer
+    return answer
 
 
 def _reach(membership: Membership, until: float, timeout_s: float) -> Line:

@@ -22,7 +22,7 @@ class CommunicationImplementation(enum.Enum):
     NCCL = "NCCL"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CommunicationOptions:
     """How processes talk to each other.
 

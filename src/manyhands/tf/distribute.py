@@ -6,13 +6,16 @@ import functools
 from types import SimpleNamespace
 from typing import Any
 
-from manyhands import config, strategies
+from manyhands import cluster, config, strategies
 from manyhands.devices.names import parse
 from manyhands.engine.step_program import Rows
 from manyhands.errors import DeviceError, ManyhandsError, explain, warn
 from manyhands.strategies import (
+    CommunicationImplementation,
+    CommunicationOptions,
     DistributedDataset,
     InputContext,
+    MultiWorkerMirroredStrategy,
     OneDeviceStrategy,
     ReduceOp,
     Strategy,
@@ -101,7 +104,6 @@ class _NotYet:
 
 
 _ONE_PROCESS = "use tf.distribute.MirroredStrategy(), which trains on every device of one process."
-MultiWorkerMirroredStrategy = _NotYet("MultiWorkerMirroredStrategy", _ONE_PROCESS)
 ParameterServerStrategy = _NotYet("ParameterServerStrategy", _ONE_PROCESS)
 TPUStrategy = _NotYet("TPUStrategy", _ONE_PROCESS)
 
@@ -137,27 +139,32 @@ class InputOptions(_Accepted):
     """How a dataset is distributed."""
 
 
+class _OldMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
+    """A copy of the model on each device of each process, in the older spelling."""
+
+    def __init__(self, communication: Any = None, cluster_resolver: Any = None) -> None:
+        del communication  # JAX chooses
+        super().__init__(cluster_resolver)
+
+
 experimental = SimpleNamespace(
-    MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy,
+    MultiWorkerMirroredStrategy=_OldMultiWorkerMirroredStrategy,
     CentralStorageStrategy=_NotYet("experimental.CentralStorageStrategy", _ONE_PROCESS),
     ParameterServerStrategy=ParameterServerStrategy,
     TPUStrategy=TPUStrategy,
     ValueContext=ValueContext,
-    CommunicationOptions=_Accepted,
+    CommunicationOptions=CommunicationOptions,
+    CommunicationImplementation=CommunicationImplementation,
+    CollectiveCommunication=CommunicationImplementation,
     CollectiveHints=_Accepted,
 )
 cluster_resolver = SimpleNamespace(
-    **{
-        name: _NotYet(f"cluster_resolver.{name}", _ONE_PROCESS)
-        for name in [
-            "ClusterResolver",
-            "TFConfigClusterResolver",
-            "SimpleClusterResolver",
-            "SlurmClusterResolver",
-            "KubernetesClusterResolver",
-            "TPUClusterResolver",
-        ]
-    }
+    ClusterResolver=cluster.ClusterResolver,
+    KubernetesClusterResolver=cluster.KubernetesClusterResolver,
+    SimpleClusterResolver=cluster.SimpleClusterResolver,
+    SlurmClusterResolver=cluster.SlurmClusterResolver,
+    TFConfigClusterResolver=cluster.TFConfigClusterResolver,
+    TPUClusterResolver=_NotYet("cluster_resolver.TPUClusterResolver", _ONE_PROCESS),
 )
 
 __all__ = [

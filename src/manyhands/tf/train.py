@@ -12,6 +12,7 @@ from manyhands.checkpoint import (
     load_checkpoint,
     load_variable,
 )
+from manyhands.cluster import ClusterSpec
 from manyhands.data.dataset import (
     BytesList,
     Example,
@@ -27,6 +28,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointManager",
     "CheckpointOptions",
+    "ClusterSpec",
     "Example",
     "ExponentialMovingAverage",
     "Feature",

@@ -1,0 +1,272 @@
+"""The hub and its guests, over real sockets, without JAX."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import pytest
+
+from manyhands.cluster import joining
+from manyhands.cluster.group import Group
+from manyhands.cluster.hub import Hub
+from manyhands.cluster.listening import is_exposed, listen, warn_if_exposed
+from manyhands.cluster.membership import Member, Membership
+from manyhands.cluster.wire import Line, LineClosedError
+from manyhands.errors import ClusterError, ManyhandsWarning, ProcessLostError
+from tests.cluster.groups import free_ports
+
+MEMBERS = (Member(name="worker 0", address="h0:1"), Member(name="worker 1", address="h1:1"))
+
+
+OPEN = []
+
+
+class Meeting:
+    """A hub, and guests that come to it."""
+
+    def __init__(self, silence_s=30.0, token=""):
+        OPEN.append(self)
+        self.address = f"127.0.0.1:{free_ports(1)[0]}"
+        self.token = token
+        self.hub = Hub(
+            listen(self.address),
+            MEMBERS,
+            token=token,
+            welcome=lambda: {"jax_port": 1},
+            silence_s=silence_s,
+        )
+        self.lines = []
+        self.groups = []
+
+    def close(self):
+        for group in self.groups:
+            group._left = True
+        self.hub._close()
+        for guest in self.hub._guests.values():
+            guest.line.close()
+        for line in self.lines:
+            line.close()
+
+    def membership(self, index):
+        return Membership(index=index, members=MEMBERS, coordinator=self.address)
+
+    def arrive(self, index, timeout_s=5.0, token=None):
+        hub = self.hub if index == 0 else None
+        given = self.token if token is None else token
+        return joining._arrive(self.membership(index), hub, timeout_s, given)
+
+    def both(self, timeout_s=10.0):
+        lines = {}
+        guest = threading.Thread(target=lambda: lines.update({1: self.arrive(1)[0]}))
+        guest.start()
+        lines[0] = self.arrive(0)[0]
+        guest.join()
+        self.lines = [lines[0], lines[1]]
+        self.groups = [Group(self.membership(i), lines[i], timeout_s=timeout_s) for i in range(2)]
+        return self.groups
+
+
+@pytest.fixture(autouse=True)
+def _never_exit(monkeypatch):
+    monkeypatch.setattr("manyhands.cluster.group._GRACE_S", 0.0)
+    monkeypatch.setattr("manyhands.cluster.group.os._exit", lambda _: None)
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
+@pytest.fixture
+def connected():
+    """Give the two ends of a connection."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+        server.accept()[0] as accepted,
+    ):
+        yield client, accepted
+
+
+def in_threads(*calls):
+    results = [None] * len(calls)
+
+    def run(place, call):
+        try:
+            results[place] = call()
+        except Exception as error:
+            results[place] = error
+
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    return results
+
+
+def test_everybody_hears_everybody():
+    one, other = Meeting().both()
+    answers = in_threads(lambda: one.agree("q", {"a": 1}), lambda: other.agree("q", [2]))
+    assert answers == [[{"a": 1}, [2]]] * 2
+
+
+def test_channels_do_not_mix():
+    one, other = Meeting().both()
+    answers = in_threads(
+        lambda: one.agree("q", 1),
+        lambda: one.agree("r", 10, channel="feed"),
+        lambda: other.agree("r", 20, channel="feed"),
+        lambda: other.agree("q", 2),
+    )
+    assert answers == [[1, 2], [10, 20], [10, 20], [1, 2]]
+
+
+def test_processes_that_do_different_things_are_named(capfd):
+    one, other = Meeting().both()
+    answers = in_threads(lambda: one.agree("fit", 1), lambda: other.agree("evaluate", 1))
+    assert all(isinstance(answer, ProcessLostError) for answer in answers)
+    assert "not doing the same" in str(answers[0])
+    assert "has come to" in str(answers[0])
+    assert "fit" in str(answers[0])
+    assert "evaluate" in str(answers[0])
+    assert "worker" in capfd.readouterr().err
+
+
+def test_who_is_killed_is_named(capfd):
+    meeting = Meeting()
+    one, other = meeting.both()
+    other._left = True
+    threading.Timer(0.2, meeting.lines[1].close).start()
+    with pytest.raises(ProcessLostError, match=r"worker 1 \(h1:1\) was lost.*killed") as caught:
+        one.agree("q", 1)
+    assert "--max-restarts" in str(caught.value)
+    time.sleep(0.2)
+    assert "waiting for the others at: q" in capfd.readouterr().err
+
+
+def test_who_ends_with_an_error_is_named():
+    one, other = Meeting().both()
+    threading.Timer(0.2, lambda: other.leave("ValueError: boom")).start()
+    with pytest.raises(ProcessLostError, match="ended with ValueError: boom"):
+        one.agree("q", 1)
+
+
+def test_who_leaves_in_peace_is_not_lost():
+    one, other = Meeting().both()
+    other.leave()
+    time.sleep(0.3)
+    assert one.claim("still works")
+
+
+def test_who_is_silent_is_lost(monkeypatch):
+    monkeypatch.setattr("manyhands.cluster.group._BEAT_S", 0.1)
+    meeting = Meeting(silence_s=0.6)
+    one, other = meeting.both()
+    monkeypatch.setattr(other, "_say", lambda message: None)  # hangs: nothing comes from it
+    with pytest.raises(ProcessLostError, match=r"worker 1.*nothing was heard"):
+        one.agree("q", 1)
+
+
+def test_only_one_may_do_what_one_does_for_all():
+    one, other = Meeting().both()
+    claims = in_threads(lambda: one.claim("save 1"), lambda: other.claim("save 1"))
+    assert sorted(claims) == [False, True]
+    assert other.claim("another")
+    assert not one.claim("another")
+
+
+def test_all_stop_after_the_same_step():
+    one, other = Meeting().both()
+    stopped = {}
+
+    def run(group, number):
+        for step in range(1, 2000):
+            time.sleep(0.001 * (number + 1))
+            if number == 1 and step == 20:
+                group.stops.wish()
+            if group.stops.reached(step):
+                stopped[number] = step
+                return
+
+    in_threads(lambda: run(one, 0), lambda: run(other, 1))
+    assert stopped[0] == stopped[1] < 1000
+
+
+def test_who_is_missing_is_named():
+    with pytest.raises(ClusterError, match=r"missing: worker 1 \(h1:1\)") as caught:
+        Meeting().arrive(0, timeout_s=0.5)
+    assert "MANYHANDS_TIMEOUT" in str(caught.value)
+
+
+def test_the_others_are_told_who_is_missing(monkeypatch):
+    members = (*MEMBERS, Member(name="worker 2", address="h2:1"))
+    monkeypatch.setattr("tests.cluster.test_group.MEMBERS", members)
+    meeting = Meeting()
+    told = in_threads(lambda: meeting.arrive(0, 0.8), lambda: meeting.arrive(1, 0.8))
+    assert all("worker 2 (h2:1)" in str(error) for error in told)
+
+
+def test_process_0_that_never_comes_is_named():
+    membership = Membership(index=1, members=MEMBERS, coordinator=f"127.0.0.1:{free_ports(1)[0]}")
+    with pytest.raises(ClusterError, match=r"Process 0 could not be reached.*\n.*worker 0"):
+        joining._arrive(membership, None, 0.5, "")
+
+
+def test_two_processes_with_one_task_are_refused():
+    meeting = Meeting()
+    threading.Thread(target=lambda: in_threads(lambda: meeting.arrive(1, 2.0))).start()
+    time.sleep(0.3)
+    with pytest.raises(ClusterError, match="two processes have the same task"):
+        meeting.arrive(1, 2.0)
+
+
+def test_a_stranger_without_the_secret_is_refused():
+    with pytest.raises(ClusterError, match="MANYHANDS_TOKEN"):
+        Meeting(token="secret").arrive(1, 2.0, token="guess")
+
+
+@pytest.mark.parametrize(
+    "rubbish", [b"\x00\xff\n", b"[]\n", b"{}\n", b"GET / HTTP/1.1\r\n\r\n", b""]
+)
+def test_rubbish_on_the_port_harms_nobody(rubbish):
+    meeting = Meeting()
+    host, port = meeting.address.split(":")
+    with socket.create_connection((host, int(port))) as stranger:
+        stranger.sendall(rubbish)
+        one, other = meeting.both()
+        assert in_threads(lambda: one.agree("q", 1), lambda: other.agree("q", 2))[0] == [1, 2]
+
+
+def test_a_message_without_end_is_cut_off(monkeypatch, connected):
+    monkeypatch.setattr("manyhands.cluster.wire._MOST_BYTES", 1000)
+    client, accepted = connected
+    client.sendall(b"x" * 2000)
+    with pytest.raises(LineClosedError, match="more than 1000 bytes"):
+        Line(accepted).receive()
+
+
+def test_only_plain_data_crosses_a_line(connected):
+    with pytest.raises(TypeError, match="JSON"):
+        Line(connected[0]).send({"value": object()})
+
+
+def test_a_taken_port_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ClusterError, match=rf"127\.0\.0\.1:{port}.*\n.*choose another port"):
+            listen(f"127.0.0.1:{port}")
+
+
+def test_loopback_is_not_exposed():
+    with listen(f"127.0.0.1:{free_ports(1)[0]}") as server:
+        assert server.getsockname()[0] == "127.0.0.1"
+    assert [is_exposed(host) for host in ("127.0.0.1", "10.1.2.3", "8.8.8.8", "0.0.0.0", "::")] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
+    with pytest.warns(ManyhandsWarning, match="MANYHANDS_TOKEN"):
+        warn_if_exposed("8.8.8.8", secret=False)
