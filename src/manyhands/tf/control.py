@@ -22,8 +22,9 @@ from manyhands.engine.jax_inside import is_eager, is_tracer
 from manyhands.engine.keras_inside.variables import outside_of_steps
 from manyhands.engine.step_scope import current_step
 from manyhands.engine.tape import Tape
-from manyhands.errors import DeviceError
+from manyhands.errors import DeviceError, explain
 from manyhands.tf import corners
+from manyhands.tf.errors import InvalidArgumentError
 from manyhands.tf.tensor import tensor
 
 
@@ -180,9 +181,21 @@ def is_text(value: Any) -> bool:
 def _typed(given: Any, kinds: Any) -> Any:
     if kinds is None or kinds == []:
         return None if kinds == [] else given
-    if isinstance(kinds, list | tuple):
-        return [tensor(one, kind) for one, kind in zip(given, kinds, strict=True)]
-    return tensor(given, None if is_text(given) else kinds)
+    parts = list(given) if isinstance(given, list | tuple) else [given]
+    wanted = list(kinds) if isinstance(kinds, list | tuple) else [kinds]
+    if len(parts) < len(wanted):
+        raise InvalidArgumentError(
+            explain(
+                "A Python function gave fewer tensors than Tout names.",
+                got=f"{len(parts)} of {len(wanted)}",
+                fix="return a tuple with a tensor for each dtype of Tout.",
+            )
+        )
+    found = [
+        tensor(part, None if is_text(part) else kind)
+        for part, kind in zip(parts, wanted, strict=False)  # what is more than Tout is left out
+    ]
+    return found if isinstance(kinds, list | tuple) else found[0]
 
 
 def custom_gradient(f: Any = None) -> Any:
