@@ -39,7 +39,7 @@ def decode_csv(
     wanted = _wanted(select_cols, len(columns))
     absent = (b"", na_value.encode())
     values: list[list[Any]] = [[] for _ in columns]
-    for number, line in enumerate(lines.ravel()):
+    for number, line in enumerate(lines.ravel().tolist()):
         fields = _picked(_fields(line, field_delim, use_quote_delim), wanted)
         if len(fields) != len(columns):
             raise _misfit(

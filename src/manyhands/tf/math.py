@@ -15,7 +15,7 @@ from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.tf import corners
 from manyhands.tf.dtypes import on_device
-from manyhands.tf.tensor import tensor
+from manyhands.tf.tensor import Text, tensor
 
 TopKV2 = namedtuple("TopKV2", ["values", "indices"])
 
@@ -47,6 +47,10 @@ def _alike(x: Any, y: Any) -> tuple[Any, Any]:
     return tensor(x), tensor(y)
 
 
+def _equal(x: Any, y: Any) -> Any:
+    return x == y if isinstance(x, Text) or isinstance(y, Text) else jnp.equal(x, y)
+
+
 _ONE = {
     "abs": corners.absolute, "acos": jnp.arccos, "acosh": jnp.arccosh, "asin": jnp.arcsin,
     "asinh": jnp.arcsinh, "atan": jnp.arctan, "atanh": jnp.arctanh, "ceil": jnp.ceil,
@@ -64,11 +68,11 @@ _ONE = {
 }  # fmt: skip
 _TWO = {
     "add": jnp.add, "atan2": jnp.arctan2, "divide": jnp.divide, "truediv": jnp.divide,
-    "equal": jnp.equal, "floordiv": jnp.floor_divide, "floormod": jnp.mod, "mod": jnp.mod,
+    "equal": _equal, "floordiv": jnp.floor_divide, "floormod": jnp.mod, "mod": jnp.mod,
     "greater": jnp.greater, "greater_equal": jnp.greater_equal, "less": jnp.less,
     "less_equal": jnp.less_equal, "logical_and": jnp.logical_and, "logical_or": jnp.logical_or,
     "logical_xor": jnp.logical_xor, "maximum": corners.maximum, "minimum": corners.minimum,
-    "multiply": jnp.multiply, "not_equal": jnp.not_equal, "pow": jnp.power,
+    "multiply": jnp.multiply, "not_equal": lambda x, y: ~_equal(x, y), "pow": jnp.power,
     "squared_difference": lambda x, y: jnp.square(x - y), "subtract": jnp.subtract,
     "xlogy": corners.xlogy, "scalar_mul": jnp.multiply,
     "divide_no_nan": ops.divide_no_nan,

@@ -74,7 +74,21 @@ def _numpy(self: Any) -> Any:
 
 
 class Text(np.ndarray):
-    """A tensor of strings."""
+    """A tensor of strings; its elements are such tensors, too."""
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __getitem__(self, index: Any) -> Text:
+        return text(np.asarray(self)[index])
+
+    def __iter__(self) -> Any:
+        return (self[position] for position in range(len(self)))
+
+    def __eq__(self, other: object) -> Any:
+        return False if other is None else _is_same_text(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return True if other is None else ~_is_same_text(self, other)
 
     def numpy(self) -> Any:
         """The strings; one alone as itself."""
@@ -89,6 +103,12 @@ def text(value: Any) -> Text:
     encoded = np.empty(len(flat), dtype=object)
     encoded[:] = flat
     return encoded.reshape(array.shape).view(Text)
+
+
+def _is_same_text(one: Any, other: Any) -> jax.Array:
+    if not (isinstance(other, str | bytes) or _is_text(other)):
+        raise TypeError(f"Cannot convert {other!r} to a tensor of dtype string.")
+    return jnp.asarray(np.equal(np.asarray(one), np.asarray(text(other))).astype(bool))
 
 
 class _Reference:
