@@ -83,7 +83,8 @@ def tile(input: Any, multiples: Any, name: Any = None) -> Any:
 def repeat(input: Any, repeats: Any, axis: Any = None, name: Any = None) -> Any:
     """Repeat each element."""
     del name
-    return jnp.repeat(tensor(input), repeats, axis)
+    counts = np.asarray(repeats) if isinstance(repeats, list | tuple) else repeats
+    return jnp.repeat(tensor(input), counts, axis)
 
 
 def broadcast_to(input: Any, shape: Any, name: Any = None) -> Any:
