@@ -22,6 +22,11 @@ import warnings
 class ManyhandsError(Exception):
     """Anything that manyhands itself reports."""
 
+    def add_note(self, note: str, /) -> None:
+        """Add a note, but JAX's on the frames that it removed: what to do is the last line."""
+        if "JAX_TRACEBACK_FILTERING" not in note:  # as of JAX 0.10
+            super().add_note(note)
+
 
 class BackendError(ManyhandsError, RuntimeError):
     """Keras runs on another backend than JAX."""

@@ -212,6 +212,7 @@ class Function:
             return
         name = getattr(self.python_function, "__name__", repr(self.python_function))
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = reason.rstrip(".")
         warn(
             f"{name} runs eagerly, operation by operation: {reason}. The results are the same, "
             "it is only slower. What is compiled has no .numpy(), no print, no Python branch on a "
