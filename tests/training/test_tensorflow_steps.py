@@ -132,6 +132,33 @@ def test_a_step_may_return_a_variable():
     assert history["seen"] == [5, 10, 15]
 
 
+class Around(Stateful):
+    """Does something around Keras' own steps, in TensorFlow's words."""
+
+    def train_step(self, data):
+        x, y = data
+        self.seen.assign_add(1)
+        return {**keras.Model.train_step(self, (x * 1.0, y)), "extra": 1.0}
+
+    def test_step(self, data):
+        return super().test_step(data)
+
+    def predict_step(self, data):
+        return super().predict_step(data) * 2.0
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_they_may_call_keras_own(count):
+    wanted, plain = fitted(Plain, lambda model: model)
+    got, model = fitted(Around, adopted(count))
+    np.testing.assert_allclose(got["loss"], wanted["loss"], rtol=1e-9)
+    np.testing.assert_allclose(got["val_loss"], wanted["val_loss"], rtol=1e-9)
+    assert got["extra"] == [1.0] * 3
+    assert int(model.seen.value) == 15
+    predicted = model.predict(X, batch_size=12, verbose=0)
+    np.testing.assert_allclose(predicted, 2 * plain.predict(X, verbose=0), rtol=1e-7)
+
+
 def test_keras_own_steps_are_told_apart():
     assert takes_only_data(Stateful(), "train")
     assert not takes_only_data(Stateful(), "test")

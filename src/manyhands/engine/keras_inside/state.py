@@ -82,10 +82,14 @@ def release_state(model: Any) -> None:
 
 def variables_of(model: Any, part: str, role: Role) -> list[Any]:
     """List the variables of one part of a model's state, for this role's step."""
+    own = own_variables(model, part)
+    return [*own, *other_variables(model, role)] if part == "non_trainable_variables" else own
+
+
+def own_variables(model: Any, part: str) -> list[Any]:
+    """List the variables that Keras counts to one part of a model's state."""
     if part == "optimizer_variables":
         return [] if model.optimizer is None else model.optimizer.variables
-    if part == "non_trainable_variables":
-        return [*model.non_trainable_variables, *other_variables(model, role)]
     return getattr(model, part)
 
 

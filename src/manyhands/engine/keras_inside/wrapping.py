@@ -23,6 +23,7 @@ from manyhands.engine.keras_inside.binding import FUNCTIONS, active, driver_of
 from manyhands.engine.keras_inside.compiled import install_compiled
 from manyhands.engine.keras_inside.epochs import FeedEpochIterator
 from manyhands.engine.keras_inside.state import get_state, release_state
+from manyhands.engine.keras_inside.steps import install_steps
 from manyhands.engine.roles import STATE_PARTS, Role
 
 _CALLS: dict[str, Role] = {
@@ -57,6 +58,7 @@ def install(
     _wrap_init(on_new_model)
     _wrap_compile(on_other_model)
     _wrap_state()
+    install_steps()
     _wrap_build(builds)
     _wrap_metrics()
     _wrap_callbacks()
