@@ -234,7 +234,7 @@ def test_no_copies_of_the_weights_are_kept():
 
 def test_a_stream_keeps_one_thread_whatever_the_epochs():
     class Place:
-        def place_batch(self, batch):
+        def place_batch(self, batch, num_rows=None):
             class Placed:
                 num_steps = 1
 

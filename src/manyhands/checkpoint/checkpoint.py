@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from manyhands.checkpoint.loading import load_arrays, open_checkpoint
 from manyhands.checkpoint.options import CheckpointOptions
 from manyhands.checkpoint.restoration import Restoration, settle
 from manyhands.checkpoint.status import NothingRestored, RestoreStatus
+from manyhands.cluster import joined
 from manyhands.errors import explain
 
 PathLike = str | os.PathLike[str]
@@ -119,6 +121,8 @@ class Checkpoint:
         """Copy the values, and write them in the background; `then` runs when they are complete."""
         options, place = options or CheckpointOptions(), local(path)
         background.finish()
+        if not _writes(place):
+            return path
         settle()
         taken = saving.snapshot(*self._roots())
 
@@ -145,6 +149,16 @@ class Checkpoint:
         super().__setattr__(name, value)
         if not name.startswith("_"):
             settle()  # a value may be waiting under this name
+
+
+def _writes(place: Path) -> bool:
+    """Whether this process is the one that writes to a directory of this machine.
+
+    The processes of a group hold the same values; the first that saves somewhere goes on doing so.
+    """
+    group = joined()
+    where = f"{socket.gethostname()}:{place.parent.absolute()}"
+    return group is None or group.claim(f"checkpoints in {where}")
 
 
 def _check(name: str, value: Any) -> None:

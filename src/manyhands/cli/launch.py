@@ -26,7 +26,7 @@ def launch(options: argparse.Namespace) -> int:
                 fix="use --processes N for CPUs; `manyhands devices` shows what is here.",
             )
         )
-    count = options.processes or (len(gpus) if gpus else 1)
+    count = options.processes if options.processes is not None else max(1, len(gpus))
     if least is not None and not 1 <= least <= count:
         raise ClusterError(
             explain(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from manyhands import config
-from manyhands.cluster.launching import watch_launcher
 from manyhands.errors import ManyhandsError, explain
 
 
@@ -78,7 +77,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _run_here(script: Path, options: argparse.Namespace) -> int:
     """Run the program in this process, as `python script.py` would."""
-    watch_launcher()
     if options.devices is not None:
         config.set_virtual_devices(options.devices)
     if not options.no_shim:

@@ -51,6 +51,16 @@ class Agreement(Protocol):
         """Let all draw the same random numbers next."""
         ...
 
+    def rows(
+        self, batch: Any, total: int | None, *, ended: bool = False, channel: str
+    ) -> tuple[Any, int | None] | None:
+        """Put the processes' own rows of the next step together; None when there are no more."""
+        ...
+
+    def even(self, batch: Any) -> Any:
+        """Bring rows that do not divide to every process; on the thread that launches steps."""
+        ...
+
     def passes(self, source: Any, *, channel: str = "main") -> None:
         """Let all read the same pass over a dataset."""
         ...

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from manyhands.data.dataset.own_batch import Part
 from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, PolicyMaker
 from manyhands.data.order import numpy_state, set_numpy_state
 
@@ -85,6 +86,7 @@ class StreamFeed:
         self._turns: Iterator[int] = iter(())
         self._start: Any = None
         self._drawn_from: Any = None
+        self._no_rows: Any = None
         self.begins = True
         """Whether the next turn is the first of an epoch."""
         self._num_taken = 0
@@ -93,9 +95,15 @@ class StreamFeed:
         return self
 
     def __next__(self) -> Any:
+        batch = self._draw()
+        if batch is _END:
+            raise StopIteration
+        return batch[0] if isinstance(batch, Part) else batch
+
+    def _draw(self) -> Any:
         if self._source is None:
             self._source = self._opened()
-        return next(self._source)
+        return next(self._source, _END)
 
     def position(self) -> dict[str, Any]:
         """Where the pass began, and how many of its batches have been used since.
@@ -124,7 +132,7 @@ class StreamFeed:
                 next(source, None)
             if hasattr(source, "get_state"):
                 self._start = source.get_state()
-        if self._feeder.agreement is not None:
+        if self._feeder.agreement is not None and getattr(source, "kind", "common") != "own":
             self._feeder.agreement.passes(source, channel="feed")
             if hasattr(source, "get_state") and not self._num_taken:
                 self._start = source.get_state()
@@ -152,6 +160,7 @@ class StreamFeed:
         assert self._ahead is not None, "take follows begin"
         began_s = time.perf_counter()
         work = self._ahead.next(self._prepare(stride) for stride in self._turns)
+        work = [self._placed(part) if isinstance(part, tuple) else part for part in work]
         self._feeder.counts.add(work, time.perf_counter() - began_s)
         self._num_taken += len(work)
         self.begins = False
@@ -164,21 +173,47 @@ class StreamFeed:
         assert self._policy is not None
         work = []
         for _ in range(stride):
-            batch = next(self, _END)
-            self._agree(batch)
-            if batch is _END:
+            found = self._next_batch()
+            if found is None:
                 if not work:
                     raise StopIteration
                 break
-            work.append(self._policy.placer.place_batch(batch))
+            work.append(found if self._is_uneven(found) else self._placed(found))
         return work
 
-    def _agree(self, batch: Any) -> None:
-        """See that every process has this batch, or none: the step waits for all."""
-        if self._feeder.agreement is None:
-            return
-        shapes = "no more" if batch is _END else [list(np.shape(p)) for p in jax.tree.leaves(batch)]
-        self._feeder.agreement.same("the next batch", shapes, channel="feed")
+    def _is_uneven(self, found: tuple[Any, int | None]) -> bool:
+        return self._kind != "common" and found[1] is None
+
+    def _placed(self, found: tuple[Any, int | None]) -> Any:
+        assert self._policy is not None
+        batch, num_rows = found
+        if self._feeder.agreement is not None:
+            batch = self._feeder.agreement.even(batch)
+        return self._policy.placer.place_batch(batch, num_rows)
+
+    def _next_batch(self) -> tuple[Any, int | None] | None:
+        """Give the next batch, and how many rows it has where these are only ours."""
+        batch, agreement = self._draw(), self._feeder.agreement
+        if agreement is None:
+            return None if batch is _END else (batch, None)
+        if self._kind == "common":
+            agreement.same("the next batch", _shapes(batch), channel="feed")
+            return None if batch is _END else (batch, None)
+        if batch is _END:
+            return agreement.rows(self._no_rows, None, ended=True, channel="feed")
+        batch, total = batch if isinstance(batch, Part) else (batch, None)
+        self._no_rows = jax.tree.map(lambda part: part[:0], batch)
+        return agreement.rows(batch, total, channel="feed")
+
+    @property
+    def _kind(self) -> str:
+        return getattr(self._source, "kind", "common")
 
 
 _END = object()
+
+
+def _shapes(batch: Any) -> Any:
+    if batch is _END:
+        return "no more"
+    return [list(np.shape(part)) for part in jax.tree.leaves(batch)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -18,6 +19,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from manyhands.cluster import Group, joined
 from manyhands.data.order import numpy_state, set_numpy_state
+from manyhands.engine.batch import leaves
+from manyhands.engine.everybodys_rows import everybodys_rows, one_each, shares
 from manyhands.engine.placement import Placement
 from manyhands.engine.placing import held, is_shared
 from manyhands.errors import ClusterError, explain
@@ -30,6 +33,14 @@ def agreement_on(placement: Placement | None) -> Agreement | None:
     group = joined()
     assert group is not None, "a placement spans processes only after they have joined"
     return Agreement(group, placement)
+
+
+@dataclass(frozen=True, slots=True)
+class Uneven:
+    """This process' rows of a batch that does not divide, and how many each process has."""
+
+    rows: Any
+    counts: list[int]
 
 
 class Agreement:
@@ -89,6 +100,54 @@ class Agreement:
             if first != own:
                 source.set_state(first)
 
+    def rows(
+        self, batch: Any, total: int | None, *, ended: bool = False, channel: str
+    ) -> tuple[Any, int | None] | None:
+        """Put each process' own rows of the next step together.
+
+        In: this process' rows (none of them when its data has `ended`), and the number of rows of
+        the whole batch where that is known.  Out: our rows and the number of all; where they do
+        not divide as the devices need them, Uneven ones for `even`; nothing when all have ended.
+        """
+        count, shapes = 0, None
+        if batch is not None:
+            count = len(leaves(batch)[0])
+            shapes = [[list(part.shape[1:]), str(part.dtype)] for part in leaves(batch)]
+        mine = [count, total, shapes, ended]
+        answers = self.group.agree("the next batch", mine, channel=channel)
+        if all(answer[3] for answer in answers):
+            return None
+        known = [i for i, answer in enumerate(answers) if answer[2] is not None]
+        for odd in known:
+            if answers[odd][2] != answers[known[0]][2]:
+                both = [answers[known[0]][2], answers[odd][2]]
+                raise self._unlike("the next batch", both, 1, (known[0], odd))
+        counts = [answer[0] for answer in answers]
+        num_rows = sum(counts)
+        if all(answer[1] == num_rows for answer in answers):
+            return batch, num_rows
+        if batch is None:
+            raise ClusterError(
+                explain(
+                    "A process has no data at all, while others have.",
+                    got=f"{self.group.membership.me} has read nothing",
+                    fix="give every process something to read: more files, or "
+                    "AutoShardPolicy.DATA.",
+                )
+            )
+        if counts == shares(self._placement, num_rows):
+            return batch, num_rows
+        return Uneven(batch, counts), None
+
+    def even(self, batch: Any) -> Any:
+        """Bring rows that do not divide to every process, which then has the whole batch.
+
+        A common computation, so only on the thread that launches steps: in their order.
+        """
+        if not isinstance(batch, Uneven):
+            return batch
+        return everybodys_rows(self._placement, batch.rows, batch.counts)
+
     def program(self, name: str, jaxpr: Any, arguments: Any) -> None:
         """Refuse a program that is another one elsewhere."""
         shapes = [f"{part.dtype}{list(part.shape)}" for part in jax.tree.leaves(arguments)]
@@ -99,30 +158,26 @@ class Agreement:
             return []
         placement = self._placement
         apart = NamedSharding(placement.mesh, PartitionSpec("rows"))
-        stacked = [_one_each(part, placement, apart) for part in parts]
+        stacked = [one_each(part, placement, apart) for part in parts]
         take_first = jax.jit(
             lambda given: [part[0] for part in given], out_shardings=placement.whole
         )
         return [held(part, placement) for part in take_first(stacked)]
 
-    def _unlike(self, what: str, answers: list[Any], odd: int) -> ClusterError:
-        members = self.group.membership.members
+    def _unlike(
+        self, what: str, answers: list[Any], odd: int, who: tuple[int, int] | None = None
+    ) -> ClusterError:
+        named = who or (0, odd)
+        members = [self.group.membership.members[index] for index in named]
         mine, theirs = _difference(answers[0], answers[odd])
         return ClusterError(
             explain(
                 f"The processes are not doing the same: they differ in {what}.",
-                got=f"{members[0]}: {mine}; {members[odd]}: {theirs}",
+                got=f"{members[0]}: {mine}; {members[1]}: {theirs}",
                 fix="run the same program on the same data, with the same batch size, on every "
                 "process; manyhands gives each its share of the rows.",
             )
         )
-
-
-def _one_each(part: Any, placement: Placement, apart: Any) -> Any:
-    """Make an array led by the devices out of one that each process has for itself."""
-    copies = [jax.device_put(part[None], device) for device in placement.own_devices]
-    shape = (placement.num_replicas, *np.shape(part))
-    return jax.make_array_from_single_device_arrays(shape, apart, copies)
 
 
 def _digest(value: Any) -> str:

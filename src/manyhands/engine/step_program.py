@@ -18,7 +18,7 @@ from manyhands.engine.batch import pad_rows
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.engine.keras_inside.variables import set_value, value_of
 from manyhands.engine.placement import Placement
-from manyhands.engine.placing import held, is_at, put, put_whole, to_give_away, unshared
+from manyhands.engine.placing import held, is_at, put, put_own, put_whole, to_give_away, unshared
 from manyhands.engine.tape import note_read, recording
 from manyhands.engine.traced_step import TracedStep
 
@@ -105,6 +105,15 @@ def place_rows(part: Any, placement: Placement) -> Rows:
         return Rows(part, num_rows, placement)
     padded = pad_rows(part, placement.padded(num_rows))
     return Rows(put(padded, placement.rows), num_rows, placement)
+
+
+def place_own_rows(part: Any, placement: Placement, num_rows: int) -> Rows:
+    """Split an array's rows over the devices of all processes, of which these are ours."""
+    padded = placement.padded(num_rows)
+    share = placement.share(padded)
+    mine = pad_rows(np.asarray(part), share.stop - share.start)
+    shape = (padded, *mine.shape[1:])
+    return Rows(put_own(mine, placement.rows, shape, share, 0), num_rows, placement)
 
 
 class StepProgram:

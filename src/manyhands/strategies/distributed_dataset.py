@@ -5,6 +5,7 @@ In: anything that yields batches.  Out: the same batches, their rows split over 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from manyhands.data.dataset import Core
+from manyhands.data.dataset.own_batch import Part
+from manyhands.data.dataset.sharding import cut, share_of
 from manyhands.data.feed import Ahead
 from manyhands.engine import Placement
+from manyhands.engine.agreement import Uneven, agreement_on
 from manyhands.engine.function import LoopsOverDataError
-from manyhands.engine.step_program import place_rows
+from manyhands.engine.step_program import place_own_rows, place_rows
 from manyhands.engine.step_scope import current_step
 from manyhands.errors import DataError, explain
 
@@ -62,7 +67,28 @@ class DistributedDataset:
 
     def __iter__(self) -> DistributedIterator:
         refuse_in_trace()
-        return DistributedIterator(iter(self.global_batches()), self._placement, self.dataset)
+        if not self._placement.spans_processes:
+            return DistributedIterator(iter(self.global_batches()), self._placement, self.dataset)
+        batches, kind = self.own_batches()
+        return DistributedIterator(batches, self._placement, self.dataset, kind)
+
+    @property
+    def is_per_replica(self) -> bool:
+        """Whether the dataset gives one batch a replica."""
+        return self._per_replica
+
+    def own_batches(self) -> tuple[Any, str]:
+        """Start a pass over what this process reads; say what that is."""
+        count = len(self._placement.own_devices)
+        if self._per_replica:
+            return _joined(self.dataset, count), "own"
+        if not isinstance(self.dataset, Core):
+            return iter(self.dataset), "common"
+        agreement = agreement_on(self._placement)
+        assert agreement is not None, "there are several processes"
+        group, rows = agreement.group, self._placement.share
+        share = share_of(self.dataset, group.index, group.size, rows)
+        return (cut(share.open(), rows) if share.kind == "own" else share.open()), share.kind
 
     def __len__(self) -> int:
         count = len(self.dataset)
@@ -87,7 +113,15 @@ class DistributedDataset:
 class DistributedIterator:
     """One pass over batches, a few of them placed ahead."""
 
-    def __init__(self, batches: Any, placement: Placement, source: Any) -> None:
+    def __init__(
+        self, batches: Any, placement: Placement, source: Any, kind: str = "common"
+    ) -> None:
+        self._kind = kind
+        self._agreement = agreement_on(placement)
+        self._channel = _new_channel()
+        self._no_rows: Any = None
+        if self._agreement is not None and kind != "own":
+            self._agreement.passes(batches, channel=self._channel)
         self._batches = batches
         self._placement = placement
         self._source = source
@@ -112,6 +146,9 @@ class DistributedIterator:
             self.close()
             raise StopIteration
         self._num_given += 1
+        if isinstance(placed, Uneven):
+            assert self._agreement is not None, "there are several processes"
+            return place(self._agreement.even(placed), self._placement)
         return placed
 
     def get_next(self) -> Any:
@@ -133,11 +170,9 @@ class DistributedIterator:
     def set_state(self, state: dict[str, Any]) -> None:
         """Go where a saved position says."""
         self._ahead.close()
-        batches: Any = iter(self._source)
-        batches.set_state(state["start"])
-        for _ in range(state["num_given"]):
-            next(batches, None)
-        self._batches, self._start = batches, state["start"]
+        start = state["start"]
+        self._batches.set_state({**start, "position": start["position"] + state["num_given"]})
+        self._start = start
         self._num_given, self._ended = state["num_given"], False
         self._ahead = Ahead(1, _AHEAD)
 
@@ -154,7 +189,31 @@ class DistributedIterator:
 
     def _read(self) -> Any:
         batch = next(self._batches, _END)
-        return batch if batch is _END else place(batch, self._placement)
+        if self._agreement is None or self._kind == "common":
+            self._same(batch)
+            return batch if batch is _END else place(batch, self._placement)
+        ended = batch is _END
+        batch, total = (
+            batch if isinstance(batch, Part) else (self._no_rows if ended else batch, None)
+        )
+        if not ended:
+            self._no_rows = jax.tree.map(lambda part: part[:0], batch)
+        found = self._agreement.rows(batch, total, ended=ended, channel=self._channel)
+        return _END if found is None else place(*found[:1], self._placement, found[1])
+
+    def _same(self, batch: Any) -> None:
+        if self._agreement is not None:
+            shapes = [list(np.shape(part)) for part in jax.tree.leaves(batch)]
+            mine = "no more" if batch is _END else shapes
+            self._agreement.same("the next batch", mine, channel=self._channel)
+
+
+_channels = itertools.count()
+
+
+def _new_channel() -> str:
+    """Name a channel: every process makes its iterators in the same order."""
+    return f"data {next(_channels)}"
 
 
 _END = object()
@@ -166,13 +225,20 @@ def refuse_in_trace() -> None:
         raise LoopsOverDataError("it reads data")
 
 
-def place(batch: Any, placement: Placement) -> Any:
-    """Split the rows of a batch over the devices; what has no rows stays as it is."""
+def place(batch: Any, placement: Placement, num_rows: int | None = None) -> Any:
+    """Split the rows of a batch over the devices; what has no rows stays as it is.
+
+    With `num_rows`, the batch is this process' share of so many.
+    """
 
     def placed(part: Any) -> Any:
-        if not isinstance(part, np.ndarray | jax.Array) or np.ndim(part) == 0 or len(part) == 0:
+        if not isinstance(part, np.ndarray | jax.Array) or np.ndim(part) == 0:
             return part
         if getattr(part, "dtype", np.dtype("O")).kind in "OSU":
+            return part
+        if num_rows is not None:
+            return place_own_rows(part, placement, num_rows)
+        if len(part) == 0:
             return part
         rows = place_rows(part, placement)
         return rows if placement.num_replicas > 1 else rows.array

@@ -11,6 +11,7 @@ import jax
 from manyhands.cluster import ClusterResolver, Group, auto, join
 from manyhands.cluster.jax_service import Tls
 from manyhands.devices.choose import local_devices
+from manyhands.strategies.distributed_dataset import InputContext
 from manyhands.strategies.strategy import Strategy
 
 
@@ -57,6 +58,11 @@ class MultiWorkerMirroredStrategy(Strategy):
         self.cluster_resolver = cluster_resolver if cluster_resolver is not None else auto()
         self._group = join(self.cluster_resolver.membership(), tls=options.tls)
         super().__init__(_everywhere() if self._group else None)
+
+    def _input_context(self) -> InputContext:
+        if self._group is None:
+            return super()._input_context()
+        return InputContext(self.num_devices, self._group.size, self._group.index)
 
     @property
     def group(self) -> Group | None:

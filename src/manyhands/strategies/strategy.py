@@ -111,8 +111,11 @@ class Strategy:
     ) -> DistributedDataset:
         """Give what the function's dataset yields: each replica one of its batches."""
         del options
-        dataset = dataset_fn(InputContext(self.num_devices))
+        dataset = dataset_fn(self._input_context())
         return DistributedDataset(dataset, self._placement, per_replica=True)
+
+    def _input_context(self) -> InputContext:
+        return InputContext(self.num_devices)
 
     def distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """Make one value for each replica."""

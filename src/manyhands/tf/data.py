@@ -18,6 +18,7 @@ from manyhands.data.dataset import (
     Options,
     ThreadingOptions,
 )
+from manyhands.data.dataset.options import SHARD_HINT
 from manyhands.strategies.distributed_dataset import refuse_in_trace
 from manyhands.tf.tensor import text
 
@@ -69,6 +70,7 @@ Iterator = native.DatasetIterator
 experimental = SimpleNamespace(
     AUTOTUNE=AUTOTUNE,
     AutoShardPolicy=AutoShardPolicy,
+    SHARD_HINT=SHARD_HINT,
     DistributeOptions=DistributeOptions,
     ThreadingOptions=ThreadingOptions,
     INFINITE_CARDINALITY=INFINITE_CARDINALITY,

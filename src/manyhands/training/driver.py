@@ -78,7 +78,7 @@ class PlacementDriver:
         feeder: ArrayFeeder | StreamFeeder
         if rows is None:
             feeder = StreamFeeder(
-                adapter.get_jax_iterator,
+                self._batches(model, adapter),
                 lambda: self._stream_policy(model, steps_per_execution),
                 agreement=self.agreement,
             )
@@ -95,6 +95,14 @@ class PlacementDriver:
         if call is None or call.within is None:  # validation inside `fit` does not count as it
             object.__setattr__(model, _COUNTS, feeder.counts)
         return feeder
+
+    def _batches(self, model: Any, adapter: Any) -> Any:
+        """Let each process read its own rows of a dataset, where it can."""
+        own = getattr(adapter, "own_iterator", None)
+        if own is None or self.agreement is None or not keras_inside.compiles(model):
+            return adapter.get_jax_iterator
+        group = self.agreement.group
+        return lambda: own(group.index, group.size, self.placement.share)
 
     def changes(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Change what Keras was asked for: one process shows how far training is, not all."""

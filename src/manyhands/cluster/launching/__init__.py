@@ -1,6 +1,5 @@
 """Start several processes, and keep them going."""
 
-from manyhands.cluster.launching.children import watch_launcher
 from manyhands.cluster.launching.plan import LaunchPlan
 from manyhands.cluster.launching.supervisor import AGAIN_EXIT, Supervisor, Survival
 
@@ -9,5 +8,4 @@ __all__ = [
     "LaunchPlan",
     "Supervisor",
     "Survival",
-    "watch_launcher",
 ]

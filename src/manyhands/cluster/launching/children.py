@@ -1,25 +1,20 @@
 """Processes that never outlive the one that started them.
 
 In: a command and environments.  Out: running children, in a session each.
-Two safeguards: Linux kills a child whose parent has died, and the child itself watches a pipe whose
-other end only the launcher holds, and takes its own children along.
+A warden, a tiny process of its own, holds a pipe whose other end only the launcher has. When that
+closes, however the launcher died, the warden kills the children and all that they started.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 
 from manyhands import config
-from manyhands.cluster.launching.plan import LAUNCHER_PIPE
-
-_PR_SET_PDEATHSIG = 1
 
 
 class Child:
@@ -60,49 +55,56 @@ class Nursery:
     """Starts children that end with this process."""
 
     def __init__(self) -> None:
-        self._read, self._write = os.pipe()
-        os.set_inheritable(self._read, True)
+        self._warden = subprocess.Popen(
+            [sys.executable, "-S", "-E", "-c", _WARDEN],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def start(self, index: int, command: Sequence[str], told: dict[str, str]) -> Child:
         """Start one process."""
-        environment = {**config.environment(), **told, LAUNCHER_PIPE: str(self._read)}
         process = subprocess.Popen(
             command,
-            env=environment,
+            env={**config.environment(), **told},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            pass_fds=(self._read,),
             start_new_session=True,
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
         )
+        self._tell(f"+{process.pid}")
         return Child(index, process)
 
-    def close(self) -> None:
-        """Let go of the pipe: children that still run end."""
-        for end in (self._read, self._write):
-            with contextlib.suppress(OSError):
-                os.close(end)
+    def ended(self, child: Child) -> None:
+        """Forget a child that has ended: its number may be another's soon."""
+        self._tell(f"-{child.process.pid}")
 
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _die_with_parent() -> None:
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def watch_launcher(environ: dict[str, str] | None = None) -> None:
-    """In a child: end this process and those it started when the launcher is gone."""
-    found = (config.environment() if environ is None else environ).get(LAUNCHER_PIPE, "")
-    if not found.isdigit():
-        return
-    pipe = int(found)
-
-    def watch() -> None:
+    def _tell(self, word: str) -> None:
+        assert self._warden.stdin is not None
         with contextlib.suppress(OSError):
-            while os.read(pipe, 1):
-                pass
-        os.killpg(0, signal.SIGKILL)
+            self._warden.stdin.write(f"{word}\n".encode())
+            self._warden.stdin.flush()
 
-    threading.Thread(target=watch, name="manyhands-launcher-watch", daemon=True).start()
+    def close(self) -> None:
+        """Let the warden go: children that still run end."""
+        assert self._warden.stdin is not None
+        with contextlib.suppress(OSError):
+            self._warden.stdin.close()
+        self._warden.wait()
+
+
+_WARDEN = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+groups = set()
+for line in sys.stdin:
+    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+for group in groups:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
+"""
+"""Waits until nobody writes to it any more, then kills who is left."""

@@ -13,7 +13,6 @@ from manyhands.cluster.spec import split_address
 from manyhands.errors import ClusterError, explain
 
 ATTEMPT = "MANYHANDS_ATTEMPT"
-LAUNCHER_PIPE = "MANYHANDS_LAUNCHER_PIPE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

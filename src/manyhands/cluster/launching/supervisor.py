@@ -136,6 +136,7 @@ class Supervisor:
             for child in children:
                 child.kill()
                 child.process.wait()
+                nursery.ended(child)
 
     def _watch(self, children: list[Child]) -> tuple[int, Child]:
         while True:

@@ -32,6 +32,7 @@ from manyhands.data.dataset.filtering import Filter, TakeWhile
 from manyhands.data.dataset.flattening import Interleave, Window
 from manyhands.data.dataset.generating import Generated, signature_of
 from manyhands.data.dataset.mapping import Map
+from manyhands.data.dataset.options import HINT_TITLE, SHARD_HINT
 from manyhands.data.dataset.ordering import Concatenate, Enumerate, Repeat, Shuffle, Slice, Zip
 from manyhands.data.dataset.padding import Padding
 from manyhands.data.dataset.records import checked_compression
@@ -233,6 +234,8 @@ class Dataset(Core):
 
     def shard(self, num_shards: int, index: int, name: str | None = None) -> Self:  # noqa: ARG002
         """Give every `num_shards`-th element, from number `index` on."""
+        if int(num_shards) == int(index) == SHARD_HINT:
+            return self._then(Slice(self.stage, HINT_TITLE))
         step = count(num_shards, "num_shards")
         if not 0 <= int(index) < step:
             raise DataError(

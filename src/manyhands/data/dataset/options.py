@@ -10,6 +10,9 @@ import enum
 from types import SimpleNamespace
 from typing import Any
 
+SHARD_HINT = -1
+HINT_TITLE = "shard(SHARD_HINT)"
+
 
 class AutoShardPolicy(enum.IntEnum):
     """How a dataset is divided between processes."""

@@ -12,7 +12,10 @@ from keras.src.trainers import data_adapters
 from keras.src.trainers.data_adapters import data_adapter_utils
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 
-from manyhands.data.dataset import Core
+from manyhands.cluster import joined
+from manyhands.data.dataset import AutoShardPolicy, Core
+from manyhands.data.dataset.own_batch import Part
+from manyhands.data.dataset.sharding import ShareOf, cut, share_of
 from manyhands.errors import DataError, explain
 
 
@@ -25,17 +28,43 @@ class DatasetAdapter(DataAdapter):
 
     def get_numpy_iterator(self) -> Iterator[Any]:
         """Start a pass."""
-        return DatasetBatches(iter(_host_batches(self._dataset)), self._weighted)
+        return DatasetBatches(iter(_host_batches(self._dataset)), "common", self._weighted)
 
     def get_jax_iterator(self) -> Iterator[Any]:
         """Start a pass."""
         return self.get_numpy_iterator()
 
+    def own_iterator(self, index: int, size: int, rows: ShareOf) -> Iterator[Any]:
+        """Start a pass over what one of several processes reads."""
+        if not isinstance(self._dataset, Core):
+            batches, kind = self._dataset.own_batches()
+            return DatasetBatches(batches, kind, self._weighted)
+        share = share_of(self._dataset, index, size, rows)
+        batches = cut(share.open(), rows) if share.kind == "own" else share.open()
+        return DatasetBatches(batches, share.kind, self._weighted)
+
     @property
     def num_batches(self) -> int | None:
         """How many batches a pass has; None where nobody knows."""
+        if self.reads_alone:
+            return None  # how many steps there are depends on what the others have
         count = int(self._dataset.cardinality())
         return count if count >= 0 else None
+
+    @property
+    def reads_alone(self) -> bool:
+        """Whether each of several processes reads batches of its own."""
+        if joined() is None:
+            return False
+        dataset = self._dataset
+        if not isinstance(dataset, Core):
+            if dataset.is_per_replica:
+                return True
+            dataset = dataset.dataset
+        if not isinstance(dataset, Core):
+            return False
+        policy = dataset.options().experimental_distribute.auto_shard_policy
+        return policy not in (AutoShardPolicy.AUTO, AutoShardPolicy.DATA)
 
     @property
     def batch_size(self) -> int | None:
@@ -70,9 +99,13 @@ class DatasetAdapter(DataAdapter):
 
 
 class DatasetBatches:
-    """One pass over a dataset's batches; its position can be saved where the dataset's can."""
+    """One pass over a dataset's batches; its position can be saved where the dataset's can.
 
-    def __init__(self, batches: Any, weighted: Callable[[Any], Any]) -> None:
+    `kind` says what they are to several processes: "common", "parts" of common ones, or "own".
+    """
+
+    def __init__(self, batches: Any, kind: str, weighted: Callable[[Any], Any]) -> None:
+        self.kind = kind
         self._batches = batches
         self._weighted = weighted
         if hasattr(batches, "get_state"):
@@ -84,6 +117,8 @@ class DatasetBatches:
 
     def __next__(self) -> Any:
         batch = next(self._batches)
+        if isinstance(batch, Part):
+            return Part((self._weighted(batch[0]), batch[1]))
         return self._weighted(batch)
 
 
