@@ -83,6 +83,7 @@ class Resume(keras.callbacks.Callback):
         del logs
         self._group = joined()
         self._earlier: dict[str, Any] = {"epoch": [], "history": {}}
+        self._ended: tuple[int | None, dict[str, float]] = (None, {})
         self._progress = Progress(self.model)
         self._where, self._metrics, self._numpy = _Where(), _Metrics(self.model), None
         checkpoint = Checkpoint(model=self.model, fit=self._where, metrics=self._metrics)
@@ -121,16 +122,21 @@ class Resume(keras.callbacks.Callback):
         self._since += done - self._step
         self._step = done
         self._where.total += 1
-        if self._must_stop():
+        if done != (self.params or {}).get("steps"):  # after the last one the epoch is not over yet
+            self._act(stop=self._must_stop())
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Save what the epoch's last step wanted saved; the next step is the next epoch's."""
+        self._epoch, self._step = epoch + 1, 0
+        self._ended = (epoch, {name: float(value) for name, value in (logs or {}).items()})
+        self._act(stop=self._must_stop())
+
+    def _act(self, *, stop: bool) -> None:
+        if stop:
             self._save(wait=True)
             self._stop()
         if self._is_time():
             self._save(wait=False)
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Note that the next step is the next epoch's."""
-        del logs
-        self._epoch, self._step = epoch + 1, 0
 
     def on_train_end(self, logs: Any = None) -> None:
         """Save the end, and give SIGTERM back."""
@@ -180,6 +186,10 @@ class Resume(keras.callbacks.Callback):
             epochs += now.epoch
             for name, told in now.history.items():
                 values[name] = [*values.get(name, []), *(float(value) for value in told)]
+        last, logs = self._ended
+        if last is not None and last not in epochs:  # Keras' history has not heard of it yet
+            epochs = [*epochs, last]
+            values |= {name: [*values.get(name, []), value] for name, value in logs.items()}
         return {"epoch": epochs, "history": values}
 
     # restoring

@@ -24,7 +24,7 @@ from manyhands.errors import ClusterError, ProcessLostError, explain
 LOST_EXIT = 71
 """The exit code of a process that stops because another was lost."""
 _BEAT_S = 1.0
-_GRACE_S = 5.0
+_GRACE_S = 2.0
 """So long a program has to end by itself after somebody was lost."""
 
 
@@ -197,6 +197,13 @@ class Group:
         time.sleep(_GRACE_S)
         if not self._left:
             os._exit(LOST_EXIT)
+
+    def hears_of_a_loss(self, timeout_s: float) -> bool:
+        """Whether another process was lost, or is found to be within so long."""
+        until = time.monotonic() + timeout_s
+        while not self._lost and time.monotonic() < until:
+            time.sleep(0.02)
+        return bool(self._lost)
 
     def leave(self, error: str = "") -> None:
         """Say goodbye: this process' program has ended."""

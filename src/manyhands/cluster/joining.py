@@ -7,12 +7,13 @@ Whoever does not arrive is named, with its address; nobody waits longer than the
 from __future__ import annotations
 
 import atexit
+import os
 import socket
 import sys
 import time
 
 from manyhands import config
-from manyhands.cluster.group import Group
+from manyhands.cluster.group import LOST_EXIT, Group
 from manyhands.cluster.hub import Hub
 from manyhands.cluster.listening import free_port, listen, warn_if_exposed
 from manyhands.cluster.membership import Membership
@@ -22,6 +23,8 @@ from manyhands.errors import ClusterError, DevicesStartedError, explain
 
 _RETRY_S = 0.1
 _LINGER_S = 600.0
+_HEAR_S = 1.0
+"""A computation may fail a moment before we hear why."""
 
 _joined: Group | None = None
 
@@ -188,6 +191,9 @@ def _unreached(membership: Membership, timeout_s: float, reason: str) -> Cluster
 
 def _leave(group: Group, hub: Hub | None) -> None:
     ended_by = getattr(sys, "last_value", None)
+    if ended_by is not None and group.hears_of_a_loss(_HEAR_S):
+        sys.stdout.flush()
+        os._exit(LOST_EXIT)  # it ended because of another, and says so
     group.leave(f"{type(ended_by).__name__}: {ended_by}"[:500] if ended_by is not None else "")
     if hub is not None and ended_by is None:
         hub.wait_for_byes(_LINGER_S)

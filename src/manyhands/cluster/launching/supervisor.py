@@ -27,8 +27,10 @@ from manyhands.cluster.listening import free_port
 
 AGAIN_EXIT = 75
 """A program that saved and wants to be started again ends with this."""
+_FOLLOWED = (None, 0, LOST_EXIT, -signal.SIGABRT)
+"""How processes end that only noticed the loss of another: JAX aborts when process 0 is gone."""
 _POLL_S = 0.05
-_LAST_WORDS_S = 8.0
+_LAST_WORDS_S = 4.0
 """So long the others have to say that somebody was lost, before they are ended."""
 _STOP_S = 30.0
 
@@ -157,11 +159,9 @@ class Supervisor:
             if codes <= {0, AGAIN_EXIT}:
                 return AGAIN_EXIT, failed[0]
         self._wait(children, _LAST_WORDS_S)
-        culprit = failed[0]
-        if culprit.code == LOST_EXIT:  # it only noticed; whoever hangs is still there
-            hung = [child for child in children if child.code is None]
-            others = [c for c in children if c.code not in (None, 0, LOST_EXIT)]
-            culprit = (hung or others or failed)[0]
+        hung = [child for child in children if child.code is None]
+        died = [child for child in (*failed, *children) if child.code not in _FOLLOWED]
+        culprit = (died or hung or failed)[0]
         how = "hangs" if culprit.code is None else culprit.describe()
         self._say(f"process {culprit.index} {how}; the group ends.")
         culprit.kill()

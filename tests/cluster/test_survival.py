@@ -1,0 +1,137 @@
+"""Killed anywhere, stopped anywhere: training goes on to the same weights."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cluster.groups import clean_environment, last_json
+
+PROGRAM = str(Path(__file__).parent / "survival_program.py")
+NUM_KILLS = 20
+
+
+def start(directory, *options, arguments=(), **environment):
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "manyhands.cli.main", "run", "--no-shim"),
+            *(*options, PROGRAM, str(directory), *arguments),
+        ],
+        env=clean_environment(**environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(running, timeout_s=300):
+    out, err = running.communicate(timeout=timeout_s)
+    assert running.returncode == 0, f"{out[-2000:]}\n{err[-3000:]}"
+    return last_json(out), err
+
+
+def children_of(pid):
+    """List the training processes of a launcher."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            command = (entry / "cmdline").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if parent == pid and "survival_program" in command:
+            found.append(int(entry.name))
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What the program gives when nothing happens."""
+    slow = ["--epochs", "40", "--every-steps", "2"]
+    long, _ = finished(start(tmp_path_factory.mktemp("long"), "--processes", "2", arguments=slow))
+    short, _ = finished(
+        start(tmp_path_factory.mktemp("short"), "--processes", "2", arguments=["--float64"])
+    )
+    return {"long": long, "short": short}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.xdist_group("cluster-survival")
+class TestSurvival:
+    def test_twenty_random_kills(self, undisturbed, tmp_path):
+        chosen = random.Random(5)
+        slow = ["--epochs", "40", "--every-steps", "2", "--seconds-a-step", "0.05"]
+        running = start(tmp_path, "--processes", "2", "--max-restarts", "99", arguments=slow)
+        kills = 0
+
+        def disturb():
+            nonlocal kills
+            while kills < NUM_KILLS and running.poll() is None:
+                time.sleep(chosen.uniform(0.0, 5.0))
+                victims = children_of(running.pid)
+                if victims:
+                    os.kill(chosen.choice(victims), signal.SIGKILL)
+                    kills += 1
+
+        killer = threading.Thread(target=disturb)
+        killer.start()
+        told, err = finished(running, timeout_s=500)
+        killer.join()
+        assert kills == NUM_KILLS
+        assert err.count("starting again") >= NUM_KILLS / 2  # two kills may hit one attempt
+        assert told == undisturbed["long"]
+
+    def test_fewer_processes_go_on_to_the_same_numbers(self, undisturbed, tmp_path):
+        slow = ["--float64", "--seconds-a-step", "0.2"]
+        running = start(tmp_path, "--processes", "2", arguments=slow)
+        while not list(tmp_path.glob("ckpt-2*")):
+            time.sleep(0.05)
+        os.kill(children_of(running.pid)[1], signal.SIGKILL)
+        running.communicate()
+        told, _ = finished(start(tmp_path, "--processes", "1", arguments=["--float64"]))
+        for name in ("total", "loss"):
+            np.testing.assert_allclose(told[name], undisturbed["short"][name], rtol=1e-9)
+
+    def test_sigterm_saves_and_the_next_start_goes_on(self, undisturbed, tmp_path):
+        slow = ["--float64", "--seconds-a-step", "0.2", "--every-steps", "1000"]
+        running = start(tmp_path, "--processes", "2", arguments=slow)
+        assert running.stdout is not None
+        while "training since" not in running.stdout.readline():
+            pass
+        running.send_signal(signal.SIGTERM)
+        _, err = running.communicate(timeout=60)
+        assert running.returncode == 75, err
+        assert list(tmp_path.glob("ckpt-1*"))
+        told, _ = finished(start(tmp_path, "--processes", "2", arguments=["--float64"]))
+        assert told == undisturbed["short"]
+
+    def test_a_process_that_hangs_is_ended(self, undisturbed, tmp_path):
+        slow = ["--float64", "--seconds-a-step", "0.1"]
+        options = ["--processes", "2", "--max-restarts", "3", "--heartbeat", "3"]
+        running = start(tmp_path, *options, arguments=slow)
+        while not list(tmp_path.glob("ckpt-1*")):
+            time.sleep(0.05)
+        victim = children_of(running.pid)[1]
+        os.kill(victim, signal.SIGSTOP)
+        told, err = finished(running)
+        assert "process 1 hangs" in err
+        assert told == undisturbed["short"]
+
+    def test_a_directory_that_cannot_be_written_is_named(self, tmp_path):
+        blocked = tmp_path / "file"
+        blocked.write_text("not a directory")
+        running = start(blocked, "--processes", "1")
+        out, _ = running.communicate(timeout=120)
+        assert running.returncode != 0
+        assert str(blocked) in out
