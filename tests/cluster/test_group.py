@@ -26,7 +26,7 @@ OPEN = []
 class Meeting:
     """A hub, and guests that come to it."""
 
-    def __init__(self, silence_s=30.0, token=""):
+    def __init__(self, silence_s=30.0, token="", limit_s=300.0):
         OPEN.append(self)
         self.address = f"127.0.0.1:{free_ports(1)[0]}"
         self.token = token
@@ -36,6 +36,7 @@ class Meeting:
             token=token,
             welcome=lambda: {"jax_port": 1},
             silence_s=silence_s,
+            limit_s=limit_s,
         )
         self.lines = []
         self.groups = []
@@ -159,13 +160,28 @@ def test_who_leaves_in_peace_is_not_lost():
     assert one.claim("still works")
 
 
-def test_who_is_silent_is_lost(monkeypatch):
+def test_who_is_silent_is_lost(monkeypatch, capfd):
     monkeypatch.setattr("manyhands.cluster.group._BEAT_S", 0.1)
     meeting = Meeting(silence_s=0.6)
     one, other = meeting.both()
     monkeypatch.setattr(other, "_say", lambda message: None)  # hangs: nothing comes from it
+    monkeypatch.setattr("manyhands.cluster.hub._REPORT_S", 0.3)
     with pytest.raises(ProcessLostError, match=r"worker 1.*nothing was heard"):
         one.agree("q", 1)
+    assert "it did not answer: it is stopped, or cut off" in capfd.readouterr().err
+
+
+def test_who_holds_up_the_others_is_shown(monkeypatch, capfd):
+    monkeypatch.setattr("manyhands.cluster.group._BEAT_S", 0.1)
+    meeting = Meeting(silence_s=2.0, limit_s=0.8)
+    one, other = meeting.both()
+    other.at_step(41)
+    with pytest.raises(ProcessLostError, match=r"waited 1 s for worker 1 \(h1:1\)"):
+        one.agree("the epoch", 1)
+    told = capfd.readouterr().err
+    assert "worker 1 (h1:1): running the program, step 41" in told
+    assert "worker 0 (h0:1): waiting for the others at: the epoch" in told
+    assert "test_who_holds_up_the_others_is_shown" in told  # in the stack of this very thread
 
 
 def test_only_one_may_do_what_one_does_for_all():

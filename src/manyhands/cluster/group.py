@@ -12,6 +12,8 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +26,8 @@ from manyhands.errors import ClusterError, ProcessLostError, explain
 LOST_EXIT = 71
 """The exit code of a process that stops because another was lost."""
 _BEAT_S = 1.0
+_HUB_S = 10.0
+"""Process 0 says who is missing; only if it does not, we say that somebody is."""
 _GRACE_S = 2.0
 """So long a program has to end by itself after somebody was lost."""
 
@@ -82,16 +86,12 @@ class Group:
         with used.asking:
             number = f"{channel} {used.num_asked}"
             used.num_asked += 1
-            before = self._where
-            self._where = {**before, "doing": f"waiting for the others at: {name}"}
             self._say({"kind": "answer", "number": number, "name": name, "value": value})
-            try:
+            with self.waiting(f"waiting for the others at: {name}"):
                 return self._await(used, number, name)
-            finally:
-                self._where = before
 
     def _await(self, used: _Channel, number: str, name: str) -> list[Any]:
-        until = time.monotonic() + self._timeout_s
+        until = time.monotonic() + self._timeout_s + _HUB_S
         while True:
             try:
                 message = used.answers.get(timeout=max(0.0, until - time.monotonic()))
@@ -141,13 +141,27 @@ class Group:
 
     # where we are
 
-    def at(self, doing: str, step: int | None = None) -> None:
-        """Note what this process is doing, for whoever asks why nothing moves."""
-        self._where = {"doing": doing, "step": self._where["step"] if step is None else step}
+    def at_step(self, step: int) -> None:
+        """Note which step this process has come to, for whoever asks why nothing moves."""
+        self._where = {**self._where, "doing": "running the program", "step": step}
+
+    @contextmanager
+    def waiting(self, doing: str) -> Iterator[None]:
+        """Note that what happens inside cannot end before the others have come."""
+        before = self._where
+        self._where = {**before, "doing": doing, "since_s": time.monotonic()}
+        try:
+            yield
+        finally:
+            self._where = before
 
     def _beat(self) -> None:
         while not self._left and not self._lost:
-            self._say({"kind": "beat", **self._where})
+            where = dict(self._where)
+            since_s = where.pop("since_s", None)
+            if since_s is not None:
+                where["waiting_s"] = time.monotonic() - since_s
+            self._say({"kind": "beat", **where})
             time.sleep(_BEAT_S)
 
     def _say(self, message: Message) -> None:

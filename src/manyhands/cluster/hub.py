@@ -10,16 +10,19 @@ from __future__ import annotations
 import contextlib
 import hmac
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from manyhands.cluster.hang import held_up_by, report
 from manyhands.cluster.membership import Member
 from manyhands.cluster.wire import Line, LineClosedError, Message
 
 _HELLO_S = 10.0
+_REPORT_S = 2.0
 
 
 @dataclass
@@ -47,6 +50,7 @@ class Hub:
         server: the socket that others connect to.
         welcome: gives what everybody is told once all are there.
         silence_s: after so long without a word a process is taken for lost.
+        limit_s: after so long a wait for a process, it is taken for stuck.
     """
 
     def __init__(
@@ -57,12 +61,14 @@ class Hub:
         token: str,
         welcome: Callable[[], Message],
         silence_s: float,
+        limit_s: float = 300.0,
     ) -> None:
         self._server = server
         self._members = members
         self._token = token
         self._welcome = welcome
         self._silence_s = silence_s
+        self._limit_s = limit_s
         self._guests: dict[int, Guest] = {}
         self._questions: dict[str, Question] = {}
         self._reports: dict[int, Message] = {}
@@ -205,13 +211,35 @@ class Hub:
         while not self._over:
             time.sleep(min(1.0, self._silence_s / 4))
             silent_since = time.monotonic() - self._silence_s
-            for index, guest in list(self._guests.items()):
-                if guest.heard_s < silent_since and not guest.said_bye:
+            present = {i: g for i, g in list(self._guests.items()) if not g.said_bye}
+            for index, guest in present.items():
+                if guest.heard_s < silent_since:
+                    self._explain(present)
                     self._lose(
                         index,
                         f"nothing was heard of it for {self._silence_s:.0f} s: its machine is cut "
                         "off, or it is stuck",
                     )
+            late = held_up_by({i: guest.where for i, guest in present.items()}, self._limit_s)
+            if late:
+                self._explain(present)
+                names = ", ".join(str(self._members[index]) for index in late)
+                self._end(
+                    f"The others have waited {self._limit_s:.0f} s for {names}.", lost=late[0]
+                )
+
+    def _explain(self, present: dict[int, Guest]) -> None:
+        """Gather what every process is doing, and print it."""
+        with self._changed:
+            self._reports.clear()
+        self._tell_all({"kind": "stacks"})
+        with self._changed:
+            self._changed.wait_for(lambda: self._reports.keys() >= present.keys(), _REPORT_S)
+            stacks = {index: told["stacks"] for index, told in self._reports.items()}
+        said = {index: guest.where for index, guest in present.items()}
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(report(self._members, said, stacks))
+            sys.stderr.flush()
 
     def _lose(self, index: int, how: str) -> None:
         self._end(f"{self._members[index]} was lost: {how}.", lost=index)

@@ -108,6 +108,7 @@ def _open_hub(membership: Membership, settings: config.Settings, tls: object) ->
         token=settings.token,
         welcome=begin,
         silence_s=settings.heartbeat_s,
+        limit_s=settings.timeout_s,
     )
 
 

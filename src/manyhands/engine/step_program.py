@@ -8,6 +8,7 @@ Only what the step writes is used up; what it reads stays where it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -129,6 +130,7 @@ class StepProgram:
         self._split = split
         self._agreement = agreement_on(placement)
         self._agreed = False
+        self._num_runs = 0
         given = (None, placement.whole) if placement is not None else None
         self._compiled = jax.jit(self._run, donate_argnums=0, out_shardings=given)
         self._recorded = jax.jit(self._run, out_shardings=given)
@@ -156,9 +158,10 @@ class StepProgram:
             ):
                 note_read(variable, value)
         compiled = self._recorded if recording() else self._compiled
-        result, state = compiled(state, read, arrays)
-        if self._starves(state, arrays):
-            jax.block_until_ready((result, state))
+        with self._waiting():
+            result, state = compiled(state, read, arrays)
+            if self._starves(state, arrays):
+                jax.block_until_ready((result, state))
         self._keep(traced.written, state)
         if self._agreement is not None:
             result = jax.tree.map(self._held, result)
@@ -192,6 +195,14 @@ class StepProgram:
         ):
             arrays[i] = part
         return arrays
+
+    def _waiting(self) -> Any:
+        """Say to the other processes that we compute, which they must do too."""
+        if self._agreement is None:
+            return nullcontext()
+        self._num_runs += 1
+        self._agreement.group.at_step(self._num_runs)
+        return self._agreement.group.waiting("computing a step with the others")
 
     def _starves(self, state: list[Any], arrays: list[Any]) -> bool:
         """Whether the next launch must wait for this one.

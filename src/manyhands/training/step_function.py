@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -39,6 +40,7 @@ class StepFunction:
         self._launches_ahead = launches_ahead
         self._running: deque[Any] = deque()
         self._held: Any = None
+        self._num_steps = 0
         self._state: Any = None
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
@@ -52,16 +54,30 @@ class StepFunction:
                 parts = keras_inside.own_state(self._model, self._role, state)
                 self._state = self.program.place_state(self._agreed(parts) if agree else parts)
             for batches in work:
-                logs, self._state = self.program.many(self._state, batches)
+                logs, self._state = self._launch(batches)
                 self._held = keras_inside.hold_state(
                     self._model, self._role, self._state, self.program.held
                 )
                 given.append(logs)
-        self._pace(given[-1])
+        with self._waiting():
+            self._pace(given[-1])
         call = calls.current(self._model)
         if call is not None and call.watched:
             keras_inside.release_state(self._model)
         return self._joined(given), self._held
+
+    def _launch(self, batches: Any) -> Any:
+        self._num_steps += batches.num_steps
+        if self._agreement is not None:
+            self._agreement.group.at_step(self._num_steps)
+        with self._waiting():
+            return self.program.many(self._state, batches)
+
+    def _waiting(self) -> Any:
+        """Say to the other processes that we compute, which they must do too."""
+        if self._agreement is None:
+            return nullcontext()
+        return self._agreement.group.waiting(f"computing a {self._role} step with the others")
 
     def _agreed(self, parts: Any) -> Any:
         """Begin an epoch with the same state on every process."""
