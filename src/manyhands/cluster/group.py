@@ -46,12 +46,17 @@ class Group:
 
     Args:
         timeout_s: how long everybody is waited for.
+        silence_s: after so long without a word of process 0 it is taken for lost.
     """
 
-    def __init__(self, membership: Membership, line: Line, *, timeout_s: float) -> None:
+    def __init__(
+        self, membership: Membership, line: Line, *, timeout_s: float, silence_s: float = 60.0
+    ) -> None:
         self.membership = membership
         self._line = line
         self._timeout_s = timeout_s
+        self._silence_s = silence_s
+        self._heard_s = time.monotonic()
         self._channels: dict[str, _Channel] = {}
         self._lost = ""
         self._left = False
@@ -163,6 +168,11 @@ class Group:
                 where["waiting_s"] = time.monotonic() - since_s
             self._say({"kind": "beat", **where})
             time.sleep(_BEAT_S)
+            if time.monotonic() - self._heard_s > self._silence_s:
+                self._mourn(
+                    f"{self.membership.members[0]} was lost: nothing was heard of it for "
+                    f"{self._silence_s:.0f} s: one of us is cut off, or it is stuck."
+                )
 
     def _say(self, message: Message) -> None:
         with contextlib.suppress(LineClosedError):  # the thread that listens will say it
@@ -174,6 +184,7 @@ class Group:
         try:
             while True:
                 message = self._line.receive()
+                self._heard_s = time.monotonic()
                 kind = message.get("kind")
                 if kind == "answers":
                     self._channels[message["number"].rsplit(" ", 1)[0]].answers.put(message)
@@ -193,7 +204,7 @@ class Group:
 
     def _mourn(self, reason: str) -> None:
         """Say who was lost, and end this process unless its program does so first."""
-        if self._left:
+        if self._left or self._lost:
             return
         doing = f"{self._where['doing']}, step {self._where['step']}"
         self._lost = reason

@@ -151,6 +151,7 @@ class Hub:
             self._answer(index, message)
         elif kind == "beat":
             guest.where = message
+            self._try(guest.line, {"kind": "beat"})
         elif kind == "report":
             with self._changed:
                 self._reports[index] = message

@@ -75,7 +75,7 @@ def _join(membership: Membership, tls: object) -> Group:
     if membership.index == 0:
         hub = _open_hub(membership, settings, tls)
     line, welcome = _arrive(membership, hub, timeout_s, settings.token)
-    group = Group(membership, line, timeout_s=timeout_s)
+    group = Group(membership, line, timeout_s=timeout_s, silence_s=settings.heartbeat_s)
     atexit.register(_leave, group, hub)
     host, _ = split_address(membership.coordinator)
     jax_service.join(
