@@ -135,3 +135,30 @@ class TestSurvival:
         out, _ = running.communicate(timeout=120)
         assert running.returncode != 0
         assert str(blocked) in out
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk with room for little more than one checkpoint."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"a disk of its own cannot be mounted here: {done.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def test_a_full_disk_does_not_stop_training(small_disk, tmp_path):
+    running = start(small_disk / "runs", "--processes", "1", arguments=["--seconds-a-step", "0.2"])
+    while not list(small_disk.glob("runs/ckpt-1*")):
+        time.sleep(0.05)
+    (small_disk / "rubbish").write_bytes(b"x" * os.statvfs(small_disk).f_bavail * 4096)
+    out, _ = running.communicate(timeout=120)
+    assert "Training goes on" in out
+    assert "free space or choose another directory" in out
+    (small_disk / "rubbish").unlink()
+    again, _ = finished(start(small_disk / "runs", "--processes", "1"))
+    whole, _ = finished(start(tmp_path / "whole", "--processes", "1"))
+    assert again == whole

@@ -23,12 +23,12 @@ import keras
 import numpy as np
 
 from manyhands.checkpoint.checkpoint import Checkpoint
-from manyhands.checkpoint.errors import CheckpointError
+from manyhands.checkpoint.errors import CheckpointError, CheckpointWriteError
 from manyhands.checkpoint.rotation import CheckpointManager
 from manyhands.cluster import joined
 from manyhands.data.order import numpy_state, set_numpy_state
 from manyhands.engine import keras_inside
-from manyhands.errors import explain
+from manyhands.errors import explain, warn
 from manyhands.training.progress import Progress
 
 logger = logging.getLogger(__name__)
@@ -174,9 +174,14 @@ class Resume(keras.callbacks.Callback):
             "python": [python[0], list(python[1]), python[2]],
             "history": self._history(),
         }
-        self._manager.save()
-        if wait:
-            self._manager.sync()
+        try:
+            self._manager.save()
+            if wait:
+                self._manager.sync()
+        except CheckpointWriteError as error:
+            if wait:
+                raise
+            warn(f"Training goes on, and the last checkpoint is older than wished. {error}")
 
     def _history(self) -> dict[str, Any]:
         """What each epoch gave, those of earlier programs included."""
