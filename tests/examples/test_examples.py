@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TENSORFLOW = sorted(path.name for path in (EXAMPLES / "tensorflow").glob("*.py"))
+TENSORFLOW = sorted(path.name for path in (EXAMPLES / "tensorflow_programs").glob("*.py"))
 NATIVE = sorted(path.name for path in (EXAMPLES / "native").glob("*.py"))
 TIMEOUT_S = 300
 
@@ -38,7 +38,7 @@ def losses(text):
 
 def under_tensorflows_name(name, devices, *arguments):
     options = ["-m", "manyhands.cli.main", "run", "--devices", devices]
-    return losses(printed([*options, EXAMPLES / "tensorflow" / name, *arguments]))
+    return losses(printed([*options, EXAMPLES / "tensorflow_programs" / name, *arguments]))
 
 
 def in_its_own_spelling(name, devices, *arguments):
