@@ -7,36 +7,40 @@ import pickle
 import pytest
 
 from tests.cluster.groups import workers
-from tests.equality.cases import BY_NAME, CASES
-from tests.oracle import assert_same, train
+from tests.equality.cases import CASES
+from tests.equality.test_models import plain
+from tests.once import once
+from tests.oracle import assert_same
 
 PROGRAM = ["-m", "tests.cluster.training_program"]
+FOUR = [case for case in CASES if case.name in ("mlp", "cnn_batchnorm", "random_layers")]
+
+
+def trained(folder, cases, devices):
+    said = workers([*PROGRAM, str(folder), *(case.name for case in cases)], devices=devices)
+    assert all(f"on {sum(devices)} replicas" in each for each in said)
 
 
 @pytest.fixture(scope="session")
 def two_processes(tmp_path_factory):
     """Train everything on two processes, with two devices and one."""
-    out = tmp_path_factory.mktemp("two")
-    said = workers([*PROGRAM, str(out), *(case.name for case in CASES)], devices=[2, 1])
-    assert all("on 3 replicas" in each for each in said)
-    return out
+    return once(tmp_path_factory, "two-processes", lambda out: trained(out, CASES, [2, 1]))
+
+
+def check(case, folder, count, factory):
+    for index in range(count):
+        outcome = pickle.loads((folder / f"{case.name}-{index}.pickle").read_bytes())
+        assert_same(outcome, plain(factory, case), rtol=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.xdist_group("cluster-equality")
 @pytest.mark.usefixtures("float64")
-def test_two_processes_equal_one(case, two_processes):
-    plain = train(case, None)
-    for index in range(2):
-        outcome = pickle.loads((two_processes / f"{case.name}-{index}.pickle").read_bytes())
-        assert_same(outcome, plain, rtol=1e-9)
+def test_two_processes_equal_one(case, two_processes, tmp_path_factory):
+    check(case, two_processes, 2, tmp_path_factory)
 
 
 @pytest.mark.usefixtures("float64")
-def test_four_processes_equal_one(tmp_path):
-    workers([*PROGRAM, str(tmp_path), "classifier", "image_net"], devices=[1, 1, 1, 1])
-    for name in ("classifier", "image_net"):
-        plain = train(BY_NAME[name], None)
-        for index in range(4):
-            outcome = pickle.loads((tmp_path / f"{name}-{index}.pickle").read_bytes())
-            assert_same(outcome, plain, rtol=1e-9)
+def test_four_processes_equal_one(tmp_path, tmp_path_factory):
+    trained(tmp_path, FOUR, [1, 1, 1, 1])
+    for case in FOUR:
+        check(case, tmp_path, 4, tmp_path_factory)

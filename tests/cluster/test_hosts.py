@@ -82,7 +82,6 @@ def hosts():
     built.remove()
 
 
-@pytest.mark.xdist_group("cluster-hosts")
 def test_two_hosts_train_together(hosts, tmp_path):
     running = hosts.start(tmp_path / "two", "--float64")
     said = [one.communicate(timeout=120) for one in running]
@@ -99,7 +98,6 @@ def test_two_hosts_train_together(hosts, tmp_path):
     assert together["loss"] == pytest.approx(apart["loss"], rel=1e-9)
 
 
-@pytest.mark.xdist_group("cluster-hosts")
 def test_a_host_that_is_cut_off_is_named_on_both_sides(hosts, tmp_path):
     running = hosts.start(
         tmp_path, "--seconds-a-step", "0.1", "--epochs", "400", MANYHANDS_HEARTBEAT="3"

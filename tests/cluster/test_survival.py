@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -15,9 +16,11 @@ import numpy as np
 import pytest
 
 from tests.cluster.groups import clean_environment, last_json
+from tests.once import once
 
 PROGRAM = str(Path(__file__).parent / "survival_program.py")
 NUM_KILLS = 20
+LONG = ["--epochs", "40", "--every-steps", "2"]
 
 
 def start(directory, *options, arguments=(), **environment):
@@ -58,20 +61,22 @@ def children_of(pid):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     """What the program gives when nothing happens."""
-    slow = ["--epochs", "40", "--every-steps", "2"]
-    long, _ = finished(start(tmp_path_factory.mktemp("long"), "--processes", "2", arguments=slow))
-    short, _ = finished(
-        start(tmp_path_factory.mktemp("short"), "--processes", "2", arguments=["--float64"])
-    )
-    return {"long": long, "short": short}
+
+    def run(folder):
+        told = {}
+        for name, arguments in (("long", LONG), ("short", ["--float64"])):
+            running = start(folder / name, "--processes", "2", arguments=arguments)
+            told[name] = finished(running)[0]
+        (folder / "told.json").write_text(json.dumps(told))
+
+    return json.loads((once(tmp_path_factory, "survival", run) / "told.json").read_text())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.xdist_group("cluster-survival")
 class TestSurvival:
     def test_twenty_random_kills(self, undisturbed, tmp_path):
         chosen = random.Random(5)
-        slow = ["--epochs", "40", "--every-steps", "2", "--seconds-a-step", "0.05"]
+        slow = [*LONG, "--seconds-a-step", "0.05"]
         running = start(tmp_path, "--processes", "2", "--max-restarts", "99", arguments=slow)
         kills = 0
 

@@ -1,0 +1,102 @@
+"""What saving while training costs: `fit` with a checkpoint every 50 steps, against none.
+
+python -m bench.saving                  100 MB of state, 200 steps, three runs of each
+
+Prints the seconds a step of both, how long the loop stands still for a save, and how long a program
+that goes on takes to its first step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from typing import Any
+
+import manyhands as mh
+from bench.__main__ import RESULTS
+from bench.machine import describe
+
+EVERY = 50
+STEPS = 200
+REPEATS = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.saving", description=__doc__)
+    parser.add_argument("--name", default="saving", help="name of the result file")
+    options = parser.parse_args()
+    found = measured()
+    result = {"command": "python -m bench.saving", "machine": describe(), **found}
+    (RESULTS / f"{options.name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(found))
+
+
+def measured() -> dict[str, Any]:
+    import keras
+    import numpy as np
+
+    held_s: list[float] = []
+
+    class Timed(mh.callbacks.Resume):
+        """Counts how long its saves hold the loop up."""
+
+        def _save(self, *, wait: bool) -> None:
+            began_s = time.perf_counter()
+            super()._save(wait=wait)
+            if not wait:
+                held_s.append(time.perf_counter() - began_s)
+
+    class Clock(keras.callbacks.Callback):
+        """Times the steps between the first and the last."""
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            now = time.perf_counter()
+            if batch == 0:
+                self.first_s = now
+            self.last_s = now
+
+    strategy = mh.MirroredStrategy(["cpu:0"]) if _is_cpu() else mh.MirroredStrategy()
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(64 * STEPS, 2048)).astype("float32")
+    y = rng.normal(size=(64 * STEPS, 2048)).astype("float32")
+
+    def fit(every: int, directory: str, epochs: int = 1) -> float:
+        with strategy.scope():
+            model = keras.Sequential(
+                [keras.Input((2048,)), keras.layers.Dense(2048), keras.layers.Dense(2048)]
+            )
+            model.compile("adam", "mse")
+        clock = Clock()
+        callbacks = [Timed(directory, every_steps=every), clock]
+        model.fit(x, y, batch_size=64, epochs=epochs, shuffle=False, verbose=0, callbacks=callbacks)
+        return (clock.last_s - clock.first_s) / (STEPS - 1)
+
+    plain, saving = [], []
+    for _ in range(REPEATS):
+        for every, times in ((10**9, plain), (EVERY, saving)):
+            directory = tempfile.mkdtemp()
+            times.append(fit(every, directory))
+            shutil.rmtree(directory)
+    without, with_saves = statistics.median(plain), statistics.median(saving)
+    return {
+        "step_ms": round(without * 1e3, 2),
+        "step_with_saves_ms": round(with_saves * 1e3, 2),
+        "cost_percent": round(100 * (with_saves / without - 1), 2),
+        "held_up_ms": round(statistics.median(held_s) * 1e3, 1),
+        "held_up_percent": round(100 * statistics.median(held_s) / (EVERY * without), 2),
+        "state_mb": round(3 * 2 * (2048 * 2048 + 2048) * 4 / 1e6),
+    }
+
+
+def _is_cpu() -> bool:
+    import jax
+
+    return jax.devices()[0].platform == "cpu"
+
+
+if __name__ == "__main__":
+    main()
