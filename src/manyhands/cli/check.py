@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.padding import Padding
 
 from manyhands.errors import ManyhandsError, explain
 
-_COLOURS = {"supported": "green", "translated": "yellow", "missing": "red"}
+_COLOURS = {"missing": "red", "translated": "yellow", "supported": "green"}
+_STATUSES = list(_COLOURS)
+"""What needs a look comes first."""
 
 
 def add_to(commands: Any) -> None:
@@ -23,7 +26,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "check", help="list the TensorFlow names a program uses, without running it"
     )
-    parser.add_argument("--json", action="store_true", help="for scripts")
+    parser.add_argument("--all", action="store_true", help="show supported names, too")
+    parser.add_argument("--json", action="store_true", help="everything, for scripts")
     parser.add_argument("scripts", nargs="+", metavar="script", help="Python files")
     parser.set_defaults(run=run)
 
@@ -35,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({s: [asdict(use) for use in uses] for s, uses in found.items()}, indent=2))
     else:
         for script, uses in found.items():
-            _show(script, uses)
+            _show(script, uses, options.all)
     return int(any(use.status == "missing" for uses in found.values() for use in uses))
 
 
@@ -58,18 +62,30 @@ def _read(script: str) -> list[Any]:
         ) from error
 
 
-def _show(script: str, uses: list[Any]) -> None:
+def _show(script: str, uses: list[Any], with_supported: bool) -> None:
     console = Console()
-    table = Table("line", title=escape(script))
-    table.add_column("name", overflow="fold", ratio=1)
-    table.add_column("status")
-    table.add_column("what changes, or what to use", ratio=1)
-    for use in uses:
-        colour = _COLOURS[use.status]
-        table.add_row(str(use.line), use.name, f"[{colour}]{use.status}[/]", escape(use.note))
-    console.print(table)
+    console.print(escape(script), style="bold")
+    shown = _STATUSES if with_supported else _STATUSES[:2]
+    for status in shown:
+        for name, note, lines in _together(use for use in uses if use.status == status):
+            where = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+            # A name stays whole: it is there to be searched for.
+            said = f"  [{_COLOURS[status]}]{status}[/]  {escape(name)}  [dim]{where}[/]"
+            console.print(said, soft_wrap=True, highlight=False)
+            if note:
+                console.print(Padding(escape(note), (0, 0, 0, 6), expand=False), highlight=False)
     counts = Counter(use.status for use in uses)
+    if counts["supported"] and not with_supported:
+        console.print(f"  {counts['supported']} supported uses are not shown; --all shows them.")
     console.print(
         f"{len(uses)} uses: {counts['supported']} supported, {counts['translated']} translated, "
         f"{counts['missing']} missing."
     )
+
+
+def _together(uses: Iterable[Any]) -> list[tuple[str, str, list[int]]]:
+    """Put the lines of one name together, names in the order they are first used."""
+    lines: dict[tuple[str, str], list[int]] = {}
+    for use in uses:
+        lines.setdefault((use.name, use.note), []).append(use.line)
+    return [(name, note, found) for (name, note), found in lines.items()]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections import namedtuple
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -18,6 +17,7 @@ from manyhands import config
 from manyhands.devices import nvml
 from manyhands.errors import DeviceError, DevicesStartedError, explain
 from manyhands.tf.function import functions_run_eagerly, run_functions_eagerly
+from manyhands.tf.missing import Names
 
 PhysicalDevice = namedtuple("PhysicalDevice", ["name", "device_type"])
 LogicalDevice = namedtuple("LogicalDevice", ["name", "device_type"])
@@ -229,7 +229,8 @@ def _deterministic() -> None:
         raise _too_late("Determinism") from error
 
 
-experimental = SimpleNamespace(
+experimental = Names(
+    "tf.config.experimental",
     set_memory_growth=_set_memory_growth,
     get_memory_growth=_get_memory_growth,
     get_memory_info=_get_memory_info,
@@ -252,8 +253,9 @@ experimental = SimpleNamespace(
 )
 experimental_run_functions_eagerly = run_functions_eagerly
 experimental_functions_run_eagerly = functions_run_eagerly
-threading = SimpleNamespace(
+threading = Names(
+    "tf.config.threading",
     set_inter_op_parallelism_threads=_accepted,
     set_intra_op_parallelism_threads=_accepted,
 )
-optimizer = SimpleNamespace(set_jit=_accepted, set_experimental_options=_accepted)
+optimizer = Names("tf.config.optimizer", set_jit=_accepted, set_experimental_options=_accepted)

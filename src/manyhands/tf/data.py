@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,11 +19,27 @@ from manyhands.data.dataset import (
 )
 from manyhands.data.dataset.options import SHARD_HINT
 from manyhands.strategies.distributed_dataset import refuse_in_trace
+from manyhands.tf import applied
+from manyhands.tf.missing import Names, missing
 from manyhands.tf.tensor import text
 
 
-class _Tensors:
+class _Kind(type):
+    """Classes of datasets: a method that is not here says what to use."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise missing(f"tf.data.{cls.__name__}.{name}")
+
+
+class _Tensors(metaclass=_Kind):
     """Gives elements as tensors, and none while a function is being traced."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in dir(type(self)):
+            return object.__getattribute__(self, name)  # what went wrong, once more
+        raise missing(f"tf.data.Dataset.{name}")
 
     @staticmethod
     def _emit(leaf: Any) -> Any:
@@ -67,7 +82,8 @@ class FixedLengthRecordDataset(_Tensors, native.FixedLengthRecordDataset):
 
 Iterator = native.DatasetIterator
 
-experimental = SimpleNamespace(
+experimental = Names(
+    "tf.data.experimental",
     AUTOTUNE=AUTOTUNE,
     AutoShardPolicy=AutoShardPolicy,
     SHARD_HINT=SHARD_HINT,
@@ -75,11 +91,15 @@ experimental = SimpleNamespace(
     ThreadingOptions=ThreadingOptions,
     INFINITE_CARDINALITY=INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY=UNKNOWN_CARDINALITY,
+    assert_cardinality=applied.assert_cardinality,
     cardinality=lambda dataset: dataset.cardinality(),
-    sample_from_datasets=Dataset.sample_from_datasets,
     choose_from_datasets=lambda datasets, choice_dataset, stop_on_empty_dataset=False: (
         Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
     ),
+    get_single_element=lambda dataset: dataset.get_single_element(),
+    prefetch_to_device=applied.prefetch_to_device,
+    sample_from_datasets=Dataset.sample_from_datasets,
+    shuffle_and_repeat=applied.shuffle_and_repeat,
 )
 
 __all__ = [

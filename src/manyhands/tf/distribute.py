@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from types import SimpleNamespace
 from typing import Any
 
 from manyhands import cluster, config, strategies
@@ -26,6 +25,7 @@ from manyhands.strategies import (
 from manyhands.strategies.distributed_dataset import DistributedIterator, ValueContext
 from manyhands.strategies.per_replica import PerReplicaRows, PerReplicaValue
 from manyhands.strategies.replica_context import ReplicaContext
+from manyhands.tf.missing import Names
 
 DistributedValues = Rows | PerReplicaValue | PerReplicaRows
 
@@ -147,7 +147,8 @@ class _OldMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
         super().__init__(cluster_resolver)
 
 
-experimental = SimpleNamespace(
+experimental = Names(
+    "tf.distribute.experimental",
     MultiWorkerMirroredStrategy=_OldMultiWorkerMirroredStrategy,
     CentralStorageStrategy=_NotYet("experimental.CentralStorageStrategy", _ONE_PROCESS),
     ParameterServerStrategy=ParameterServerStrategy,
@@ -158,7 +159,8 @@ experimental = SimpleNamespace(
     CollectiveCommunication=CommunicationImplementation,
     CollectiveHints=_Accepted,
 )
-cluster_resolver = SimpleNamespace(
+cluster_resolver = Names(
+    "tf.distribute.cluster_resolver",
     ClusterResolver=cluster.ClusterResolver,
     KubernetesClusterResolver=cluster.KubernetesClusterResolver,
     SimpleClusterResolver=cluster.SimpleClusterResolver,

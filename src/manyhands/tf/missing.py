@@ -1,52 +1,44 @@
-"""What to use in place of TensorFlow's names that are not here."""
+"""The error for TensorFlow's names that are not here, and what it says to use."""
 
 from __future__ import annotations
 
-_INSTEAD = {
-    "disable_v2_behavior": "nothing: there are no graphs and sessions here, only eager programs",
-    "disable_eager_execution": "nothing: there are no graphs and sessions here",
-    "reset_memory_stats": "the difference of two get_memory_info: JAX cannot reset its peak",
-    "Session": "TensorFlow 1 programs: run the function directly; everything is eager",
-    "placeholder": "TensorFlow 1 programs: give the function an argument",
-    "global_variables_initializer": "nothing: variables have their value when they are made",
-    "estimator": "keras.Model with fit",
-    "contrib": "keras or keras.ops",
-    "lite": "model.export(path, format='litert') of Keras",
-    "feature_column": "keras.utils.FeatureSpace",
-    "lookup": "keras.layers.StringLookup or IntegerLookup",
-    "raw_ops": "the function of the same name in tf or keras.ops",
-    "sparse": "dense tensors; keras.layers.Embedding for sparse inputs",
-    "SparseTensor": "dense tensors; keras.layers.Embedding for sparse inputs",
-    "ragged": "padded tensors with a mask (Dataset.padded_batch, keras.layers.Masking)",
-    "RaggedTensor": "padded tensors with a mask (Dataset.padded_batch, keras.layers.Masking)",
-    "strings": "Python strings, in a Dataset.map function",
-    "signal": "keras.ops.fft, keras.ops.stft and their relatives",
-    "saved_model": "model.save('model.keras') and keras.saving.load_model, or model.export(path)",
-    "quantization": "model.quantize of Keras",
-    "autodiff": "jax.jvp",
-    "queue": "tf.data.Dataset",
-    "xla": "nothing: everything is compiled by XLA",
-    "tpu": "tf.distribute.MirroredStrategy over JAX's TPU devices",
-    "audio": "keras.utils.audio_dataset_from_directory, or scipy.io.wavfile",
-    "profiler": "jax.profiler, or the TensorBoard callback",
-    "mixed_precision": "keras.mixed_precision.set_global_policy",
-    "gradients": "tf.GradientTape",
-    "hessians": "two nested tf.GradientTapes",
-    "scan": "keras.ops.scan",
-    "Dataset": "Dataset.from_generator, or a Dataset.map function",
-    "foldl": "keras.ops.fori_loop",
-    "histogram_fixed_width": "jax.numpy.histogram",
-    "extract_volume_patches": "keras.ops.image.extract_patches",
-}
+from types import SimpleNamespace
+from typing import Any
+
+from manyhands.tf.instead import NAMES, NAMESPACES, PARTS
 
 
 def instead_of(name: str) -> str:
     """Say what to use instead of a name such as "tf.lookup.StaticHashTable"."""
-    parts = name.removeprefix("tf.").split(".")
+    plain = name.removeprefix("tf.")
+    newer = plain.removeprefix("compat.v1.").removeprefix("compat.v2.")
+    newer = newer.replace("layers.experimental.preprocessing.", "layers.")
+    parts = newer.split(".")
+    if newer in NAMES:
+        return NAMES[newer]
+    if newer.startswith("data.experimental.") and _is_method_of_datasets(parts[-1]):
+        return f"the method Dataset.{parts[-1]}"
+    if newer.startswith("train.") and newer.endswith("Optimizer"):
+        return "keras.optimizers"
     for part in parts:
-        if part in _INSTEAD:
-            return _INSTEAD[part]
+        if part in PARTS:
+            return PARTS[part]
+    if parts[0] in NAMESPACES:
+        return NAMESPACES[parts[0]]
+    if plain != newer:
+        return NAMESPACES["compat"]
     return _alike(parts[-1]) or "keras.ops or jax.numpy; what tf has here is in docs/migration.md"
+
+
+def needs_tensorflow(name: str) -> bool:
+    """Whether it is one of Keras' layers that only run beside TensorFlow itself."""
+    return name.startswith("tf.keras.layers.") and name.removeprefix("tf.") in NAMES
+
+
+def _is_method_of_datasets(name: str) -> bool:
+    from manyhands.data.dataset import Dataset
+
+    return hasattr(Dataset, name)
 
 
 def _alike(name: str) -> str | None:
@@ -63,3 +55,16 @@ def _alike(name: str) -> str | None:
 def missing(name: str) -> AttributeError:
     """Make the error for a name that is not here."""
     return AttributeError(f"{name} is not in manyhands.tf.\n  use: {instead_of(name)}")
+
+
+class Names(SimpleNamespace):
+    """A small namespace; a name that is not in it says what to use."""
+
+    def __init__(self, namespace: str, /, **names: Any) -> None:
+        super().__init__(**names)
+        self._namespace = namespace
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise missing(f"{self._namespace}.{name}")

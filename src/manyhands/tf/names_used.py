@@ -11,7 +11,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from manyhands.tf.missing import instead_of
+from manyhands.tf.missing import instead_of, needs_tensorflow
 
 Status = Literal["supported", "translated", "missing"]
 
@@ -47,6 +47,9 @@ _CHANGES = {
     "tf.debugging": "checked where values are known; not inside a compiled step",
     "tf.compat.v1": "only what the second version has, too",
     "tf.summary.trace_on": "profiles with JAX's profiler",
+    "tf.profiler": "profiles with JAX's profiler",
+    "tf.strings": "in Python: a step that calls it on tensors of numbers runs eagerly",
+    "tf.dynamic_partition": "a step that calls it runs eagerly: parts have any number of rows",
 }
 
 
@@ -73,6 +76,8 @@ def status_of(name: str) -> tuple[Status, str]:
     try:
         found = _resolved(name)
     except (AttributeError, ImportError):
+        return "missing", f"use {instead_of(name)}"
+    if needs_tensorflow(name):
         return "missing", f"use {instead_of(name)}"
     instead = getattr(found, "instead", None)
     if isinstance(instead, str):

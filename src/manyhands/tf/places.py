@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from manyhands.engine.jax_inside import is_tracer
-from manyhands.tf.missing import missing
+from manyhands.tf.missing import Names, missing
 
 
 class UnconnectedGradients(enum.Enum):
@@ -115,18 +115,24 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     return None if is_tracer(tensor) else np.asarray(tensor)
 
 
-autograph = SimpleNamespace(
-    experimental=SimpleNamespace(do_not_convert=_as_it_is, set_loop_options=lambda *_, **__: None),
+autograph = Names(
+    "tf.autograph",
+    experimental=Names(
+        "tf.autograph.experimental",
+        do_not_convert=_as_it_is,
+        set_loop_options=lambda *_, **__: None,
+    ),
     set_verbosity=lambda *_, **__: None,
     to_graph=_as_it_is,
 )
 compat = _Compat()
-experimental = SimpleNamespace(numpy=jnp)
-test = SimpleNamespace(
+experimental = Names("tf.experimental", numpy=jnp)
+test = Names(
+    "tf.test",
     is_gpu_available=lambda *_, **__: bool(_gpu_name()),
     gpu_device_name=_gpu_name,
     is_built_with_cuda=lambda: bool(_gpu_name()),
     is_built_with_gpu_support=lambda: bool(_gpu_name()),
 )
-version = SimpleNamespace(VERSION="2.21.0", GIT_VERSION="manyhands", COMPILER_VERSION="XLA")
-sysconfig = SimpleNamespace(get_build_info=lambda: {"is_cuda_build": bool(_gpu_name())})
+version = Names("tf.version", VERSION="2.21.0", GIT_VERSION="manyhands", COMPILER_VERSION="XLA")
+sysconfig = Names("tf.sysconfig", get_build_info=lambda: {"is_cuda_build": bool(_gpu_name())})

@@ -18,6 +18,7 @@ import numpy as np
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.engine.step_scope import current_step
 from manyhands.telemetry.events import EventWriter
+from manyhands.tf.missing import Names
 
 _writer: ContextVar[SummaryWriter | None] = ContextVar("manyhands_summary", default=None)
 _step: ContextVar[Any] = ContextVar("manyhands_summary_step", default=None)
@@ -202,7 +203,8 @@ def _summary_scope(name: str, default_name: str = "summary", values: Any = None)
     yield name or default_name, name
 
 
-experimental = SimpleNamespace(
+experimental = Names(
+    "tf.summary.experimental",
     summary_scope=_summary_scope,
     set_step=_set_step,
     get_step=_get_step,
