@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -42,7 +43,14 @@ version.VERSION compat.v2 compat.v1 initializers.GlorotUniform io.decode_csv
 train.ExponentialMovingAverage data.Dataset.range data.Dataset.sample_from_datasets
 data.Dataset.choose_from_datasets data.Dataset.scan data.Dataset.take_while
 data.Dataset.bucket_by_sequence_length data.experimental.sample_from_datasets
-data.experimental.choose_from_datasets
+data.experimental.choose_from_datasets data.experimental.assert_cardinality
+data.experimental.shuffle_and_repeat data.experimental.prefetch_to_device
+data.experimental.get_single_element data.experimental.cardinality strings.split strings.format
+io.encode_png io.encode_jpeg image.ssim image.resize_with_pad image.ResizeMethod.MITCHELLCUBIC scan
+foldl foldr strided_slice dynamic_partition dynamic_stitch reverse_sequence unravel_index
+saturate_cast histogram_fixed_width math.unsorted_segment_mean nn.local_response_normalization
+nn.log_poisson_loss linalg.set_diag profiler.experimental.Profile profiler.experimental.start
+distribute.cluster_resolver.TFConfigClusterResolver
 """.split()  # noqa: SIM905
 
 
@@ -66,13 +74,48 @@ def test_the_version_is_tensorflows():
         ("lookup", "StringLookup"),
         ("saved_model", "model.save"),
         ("einsum_nope", "docs/migration.md"),
+        ("train.nothing", "tf.train.Checkpoint"),
+        ("io.nothing", "Python's own functions"),
+        ("io.matching_files", "tf.io.gfile.glob"),
+        ("data.nothing", "the methods of tf.data.Dataset"),
+        ("data.experimental.nothing", "the methods of tf.data.Dataset"),
+        ("data.experimental.unbatch", "the method Dataset.unbatch"),
+        ("data.experimental.make_csv_dataset", "tf.io.decode_csv"),
+        ("data.Dataset.random", "tf.random.uniform"),
+        ("config.experimental.nothing", "JAX's own settings"),
+        ("strings.nothing", "Python strings"),
+        ("profiler.experimental.nothing", "jax.profiler"),
     ],
 )
 def test_a_missing_name_says_what_to_use(name, instead):
+    *path, last = name.split(".")
+    place = reduce(getattr, path, tf)
     with pytest.raises(AttributeError, match=f"tf.{name} is not in manyhands.tf"):
-        getattr(tf, name)
+        getattr(place, last)
     with pytest.raises(AttributeError, match=instead):
-        getattr(tf, name)
+        getattr(place, last)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("train.get_or_create_global_step", "optimizer.iterations"),
+        ("train.AdamOptimizer", "keras.optimizers"),
+        ("train.Saver", "tf.train.Checkpoint"),
+        ("get_variable", "TensorFlow 1 is not here"),
+    ],
+)
+def test_names_of_the_first_version_say_what_to_use(name, instead):
+    assert instead in status_of(f"tf.compat.v1.{name}")[1]
+    with pytest.raises(AttributeError, match=instead):
+        reduce(getattr, name.split("."), tf.compat.v1)
+
+
+def test_a_method_that_datasets_do_not_have_says_what_to_use():
+    for dataset in (tf.data.Dataset.range(3), tf.data.Dataset.range(3).map(lambda x: x)):
+        with pytest.raises(AttributeError, match=r"use: Dataset.unbatch, then Dataset.batch"):
+            dataset.rebatch(2)
+        assert not hasattr(dataset, "__array__")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +124,7 @@ def test_a_missing_name_says_what_to_use(name, instead):
         lambda: tf.distribute.ParameterServerStrategy(),
         lambda: tf.distribute.experimental.CentralStorageStrategy(),
         lambda: tf.distribute.experimental.ParameterServerStrategy(None),
-        lambda: tf.distribute.cluster_resolver.TFConfigClusterResolver(),
+        lambda: tf.distribute.cluster_resolver.TPUClusterResolver(),
     ],
 )
 def test_strategies_that_do_not_exist_yet_say_so(make):
@@ -105,6 +148,10 @@ k = tf.keras
 k.layers.NoSuchLayer
 e = tf.data.Dataset.range(3).scan
 r = tf.data.Dataset.random(4)
+v = layers.TextVectorization()
+o = tf.keras.layers.experimental.preprocessing.StringLookup
+tf.config.experimental.set_virtual_device_configuration
+tf.lookup.StaticHashTable
 """
 
 
@@ -118,6 +165,7 @@ def test_check_finds_names_by_line():
     assert found[(14, "tf.keras.layers.NoSuchLayer")] == "missing"
     assert found[(15, "tf.data.Dataset.range")] == "supported"
     assert found[(16, "tf.data.Dataset.random")] == "missing"
+    assert found[(17, "tf.keras.layers.TextVectorization")] == "missing"
     assert not [name for _, name in found if "nothing" in name]
 
 
@@ -129,6 +177,29 @@ def manyhands(*arguments):
         timeout=120,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    "layer", ["TextVectorization", "StringLookup", "IntegerLookup", "Hashing", "HashedCrossing"]
+)
+def test_layers_that_need_tensorflow_itself_are_missing(layer):
+    for home in ("tf.keras.layers", "tf.keras.layers.experimental.preprocessing"):
+        status, note = status_of(f"{home}.{layer}")
+        assert status == "missing"
+        assert "in a Dataset.map function" in note
+
+
+def test_check_shows_first_what_needs_a_look(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    shown = manyhands("check", str(tmp_path / "train.py")).stdout
+    assert "tf.nn.relu" not in shown
+    assert "supported uses are not shown; --all shows them." in shown
+    assert "tf.lookup.StaticHashTable  lines 9, 20\n" in shown
+    assert "  tf.config.experimental.set_virtual_device_configuration  line 19\n" in shown
+    assert shown.index("tf.data.Dataset.random") < shown.index("tf.py_function")
+    shown = manyhands("check", "--all", str(tmp_path / "train.py")).stdout
+    assert "supported  tf.nn.relu  line 8" in shown
+    assert "not shown" not in shown
 
 
 def test_check_from_the_command_line(tmp_path):

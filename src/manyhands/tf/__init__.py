@@ -33,7 +33,9 @@ _NAMESPACES = [
     "math",
     "nest",
     "nn",
+    "profiler",
     "random",
+    "strings",
     "summary",
     "train",
     "autograph",
@@ -51,6 +53,7 @@ _NAMESPACES = [
 _TOP: dict[str, str] = {
     "tensor": "Tensor cast constant convert_to_tensor is_tensor",
     "known_shapes": "ensure_shape rank shape shape_n size",
+    "string_numbers": "as_string",
     "making": (
         "eye fill linspace meshgrid one_hot ones ones_like range sequence_mask zeros zeros_like"
     ),
@@ -63,12 +66,15 @@ _TOP: dict[str, str] = {
         "tensor_scatter_nd_add tensor_scatter_nd_update unique where"
     ),
     "math": (
-        "abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh cos cosh cumsum divide "
-        "equal exp floor greater greater_equal less less_equal logical_and logical_not logical_or "
-        "maximum minimum multiply negative not_equal pow reduce_all reduce_any reduce_logsumexp "
-        "reduce_max reduce_mean reduce_min reduce_prod reduce_sum round scalar_mul sigmoid sign "
-        "sin sinh sqrt square subtract tan tanh truediv"
+        "abs acos acosh add add_n argmax argmin asin asinh atan atan2 atanh complex cos cosh "
+        "cumsum divide equal exp floor greater greater_equal histogram_fixed_width less "
+        "less_equal logical_and logical_not logical_or maximum minimum multiply negative "
+        "not_equal pow reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min "
+        "reduce_prod reduce_sum round saturate_cast scalar_mul sigmoid sign sin sinh sqrt square "
+        "subtract tan tanh truediv"
     ),
+    "folding": "foldl foldr scan",
+    "parting": "dynamic_partition dynamic_stitch reverse_sequence strided_slice unravel_index",
     "linalg": "einsum matmul norm tensordot",
     "control": (
         "case clip_by_global_norm clip_by_norm clip_by_value cond control_dependencies "
@@ -101,8 +107,8 @@ _ELSEWHERE = {
     "random_uniform_initializer": ("keras.initializers", "RandomUniform"),
     "keras": ("keras._tf_keras.keras", ""),
     "initializers": ("keras.initializers", ""),
-    "losses": ("keras.losses", ""),
-    "metrics": ("keras.metrics", ""),
+    "losses": ("keras._tf_keras.keras.losses", ""),
+    "metrics": ("keras._tf_keras.keras.metrics", ""),
     "optimizers": ("keras.optimizers", ""),
     "autograph": ("manyhands.tf.places", "autograph"),
     "compat": ("manyhands.tf.places", "compat"),
@@ -167,8 +173,9 @@ def __dir__() -> list[str]:
 
 def _start() -> None:
     from manyhands.strategies import strategy
-    from manyhands.tf import numpy_dtypes, tensor
+    from manyhands.tf import keras_names, numpy_dtypes, tensor
 
+    keras_names.install()
     numpy_dtypes.install()
     tensor.install()
     strategy.install()

@@ -26,6 +26,7 @@ from manyhands.errors import DeviceError, explain
 from manyhands.tf import corners
 from manyhands.tf.errors import InvalidArgumentError
 from manyhands.tf.tensor import tensor
+from manyhands.tf.written import written
 
 
 def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: Any = None) -> Any:
@@ -113,13 +114,20 @@ def print_(
     def show(*known: Any) -> None:
         arrived = iter(known)
         full = [next(arrived) if later else leaf for later, leaf in zip(held, leaves, strict=True)]
-        words = [_word(part, most) for part in jax.tree.unflatten(structure, full)]
+        parts = jax.tree.unflatten(structure, full)
+        alone = len(parts) == 1 and is_text(parts[0]) and np.ndim(parts[0]) == 0
+        words = [_plain(parts[0])] if alone else [_word(part, most) for part in parts]
         builtins.print(*words, sep=sep, end=end, file=_stream(output_stream))
 
     if any(held) or current_step() is not None:
         jax.debug.callback(show, *[leaf for later, leaf in zip(held, leaves, strict=True) if later])
     else:
         show()
+
+
+def _plain(words: Any) -> str:
+    words = words.item() if isinstance(words, np.ndarray) else words
+    return words.decode(errors="replace") if isinstance(words, bytes) else str(words)
 
 
 def _stream(given: Any) -> Any:
@@ -137,16 +145,7 @@ def _word(value: Any, most: int) -> str:
         return left + ", ".join(_word(one, most) for one in value) + right
     if not isinstance(value, jax.Array | np.ndarray | np.generic):
         return str(value)
-    array = np.asarray(value)
-    if array.ndim == 0:
-        return f"{array[()]:g}" if array.dtype.kind == "f" else str(array[()])
-    return np.array2string(
-        array,
-        separator=" ",
-        threshold=2 * most if most >= 0 else array.size + 1,
-        edgeitems=max(most, 0) or 3,
-        formatter={"float_kind": lambda number: f"{number:g}", "int_kind": str},
-    )
+    return written(value, most)
 
 
 def py_function(

@@ -9,46 +9,13 @@ import jax.numpy as jnp
 from keras import ops
 
 from manyhands.tf.dtypes import as_dtype, on_device
+from manyhands.tf.edges import image_gradients, sobel_edges
 from manyhands.tf.known_shapes import as_dims
+from manyhands.tf.likeness import psnr, ssim
+from manyhands.tf.pictures import encode_jpeg, encode_png
 from manyhands.tf.random import _seeded, key
+from manyhands.tf.resizing import ResizeMethod, resize, resize_with_pad
 from manyhands.tf.tensor import tensor
-
-
-class ResizeMethod:
-    """How pixels are made from others."""
-
-    BILINEAR = "bilinear"
-    NEAREST_NEIGHBOR = "nearest"
-    BICUBIC = "bicubic"
-    LANCZOS3 = "lanczos3"
-    LANCZOS5 = "lanczos5"
-    AREA = "area"
-
-
-def resize(
-    images: Any,
-    size: Any,
-    method: str = "bilinear",
-    preserve_aspect_ratio: bool = False,
-    antialias: bool = False,
-    name: Any = None,
-) -> Any:
-    """Make pictures of another size."""
-    del name
-    images = tensor(images)
-    height, width = as_dims(size)
-    if preserve_aspect_ratio:
-        scale = min(height / images.shape[-3], width / images.shape[-2])
-        height, width = round(images.shape[-3] * scale), round(images.shape[-2] * scale)
-    given = images if as_dtype(images.dtype).is_floating else images.astype("float32")
-    found: Any = ops.image.resize(
-        given,
-        (height, width),
-        interpolation=method,
-        antialias=antialias,
-        data_format="channels_last",
-    )
-    return found.astype(images.dtype) if method == "nearest" else found
 
 
 def flip_left_right(image: Any) -> Any:
@@ -156,6 +123,26 @@ def hsv_to_rgb(images: Any, name: Any = None) -> Any:
     """Red, green and blue."""
     del name
     return ops.image.hsv_to_rgb(tensor(images), data_format="channels_last")
+
+
+_YUV = [
+    [0.299, -0.14714119, 0.61497538],
+    [0.587, -0.28886916, -0.51496512],
+    [0.114, 0.43601035, -0.10001026],
+]
+_OF_YUV = [[1.0, 1.0, 1.0], [0.0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0.0]]
+
+
+def rgb_to_yuv(images: Any) -> Any:
+    """Brightness and two differences of colour."""
+    images = tensor(images)
+    return images @ jnp.asarray(_YUV, images.dtype)
+
+
+def yuv_to_rgb(images: Any) -> Any:
+    """Red, green and blue."""
+    images = tensor(images)
+    return images @ jnp.asarray(_OF_YUV, images.dtype)
 
 
 def adjust_hue(image: Any, delta: Any, name: Any = None) -> Any:
@@ -290,15 +277,6 @@ def per_image_standardization(image: Any) -> Any:
     return (image - jnp.mean(image, axes, keepdims=True)) / spread
 
 
-def psnr(a: Any, b: Any, max_val: Any, name: Any = None) -> Any:
-    """How alike two pictures are, in decibels."""
-    del name
-    error = jnp.mean(
-        jnp.square(tensor(a).astype("float32") - tensor(b).astype("float32")), (-3, -2, -1)
-    )
-    return 20 * jnp.log10(jnp.asarray(max_val, "float32")) - 10 * jnp.log10(error)
-
-
 def total_variation(images: Any, name: Any = None) -> Any:
     """How much neighbouring pixels differ."""
     del name
@@ -323,3 +301,15 @@ def decode_image(
 
 
 decode_jpeg = decode_png = decode_bmp = decode_image
+
+__all__ = [
+    "ResizeMethod",
+    "encode_jpeg",
+    "encode_png",
+    "image_gradients",
+    "psnr",
+    "resize",
+    "resize_with_pad",
+    "sobel_edges",
+    "ssim",
+]

@@ -8,18 +8,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from manyhands.data.dataset import (
-    FixedLenFeature,
-    TFRecordWriter,
-    VarLenFeature,
-    parse_example,
-    parse_single_example,
-)
+from manyhands.data import dataset as native
+from manyhands.data.dataset import FixedLenFeature, TFRecordWriter, VarLenFeature
 from manyhands.tf import gfile
 from manyhands.tf.csv import decode_csv
 from manyhands.tf.dtypes import as_dtype, on_device
 from manyhands.tf.image import decode_image
-from manyhands.tf.pictures import decode
+from manyhands.tf.pictures import decode, encode_jpeg, encode_png
 from manyhands.tf.tensor import text
 
 
@@ -42,6 +37,22 @@ def write_file(filename: Any, contents: Any, name: Any = None) -> None:
     Path(filename).parent.mkdir(parents=True, exist_ok=True)
     data = _plain(contents)
     Path(filename).write_bytes(data if isinstance(data, bytes) else str(data).encode())
+
+
+def parse_single_example(
+    serialized: Any, features: Any, example_names: Any = None, name: Any = None
+) -> Any:
+    """Parse one record."""
+    del example_names, name
+    return native.parse_single_example(serialized, features)
+
+
+def parse_example(
+    serialized: Any, features: Any, example_names: Any = None, name: Any = None
+) -> Any:
+    """Parse a batch of records."""
+    del example_names, name
+    return native.parse_example(serialized, features)
 
 
 def decode_raw(
@@ -112,7 +123,7 @@ __all__ = [
     "VarLenFeature",
     "decode_csv",
     "decode_image",
+    "encode_jpeg",
+    "encode_png",
     "gfile",
-    "parse_example",
-    "parse_single_example",
 ]

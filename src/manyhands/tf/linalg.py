@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.keywords import takes_tensor
@@ -92,6 +93,19 @@ def diag_part(input: Any, k: int = 0, name: Any = None) -> Any:
     """The diagonal of a matrix, or one beside the middle."""
     del name
     return jnp.diagonal(tensor(input), offset=k, axis1=-2, axis2=-1)
+
+
+def set_diag(
+    input: Any, diagonal: Any, name: Any = "set_diag", k: int = 0, align: str = "RIGHT_LEFT"
+) -> Any:
+    """Put a diagonal into a matrix, or one beside the middle."""
+    del name, align
+    if not isinstance(k, int | np.integer):
+        raise ValueError(f"set_diag puts one diagonal at a time, got k={k!r}: call it for each.")
+    value = tensor(input)
+    count = tensor(diagonal).shape[-1]
+    rows, columns = np.arange(count) + max(-k, 0), np.arange(count) + max(k, 0)
+    return value.at[..., rows, columns].set(tensor(diagonal).astype(value.dtype))
 
 
 def band_part(input: Any, num_lower: int, num_upper: int, name: Any = None) -> Any:
@@ -215,6 +229,7 @@ __all__ = [
     "matvec",
     "norm",
     "qr",
+    "set_diag",
     "slogdet",
     "solve",
     "svd",

@@ -14,7 +14,9 @@ from keras import ops
 from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.tf import corners
-from manyhands.tf.dtypes import on_device
+from manyhands.tf.dtypes import as_dtype, on_device
+from manyhands.tf.keywords import takes
+from manyhands.tf.segments import segment_sum, unsorted_segment_mean, unsorted_segment_sum
 from manyhands.tf.tensor import Text, tensor
 
 TopKV2 = namedtuple("TopKV2", ["values", "indices"])
@@ -76,10 +78,16 @@ _TWO = {
     "squared_difference": lambda x, y: jnp.square(x - y), "subtract": jnp.subtract,
     "xlogy": corners.xlogy, "scalar_mul": jnp.multiply,
     "divide_no_nan": ops.divide_no_nan,
-    "multiply_no_nan": corners.multiply_no_nan,
+    "multiply_no_nan": corners.multiply_no_nan, "complex": jax.lax.complex,
 }  # fmt: skip
 globals().update({name: _one(function, name) for name, function in _ONE.items()})
 globals().update({name: _two(function, name) for name, function in _TWO.items()})
+_OTHER_WORDS = {
+    "angle": {"input": "x"}, "imag": {"input": "x"}, "real": {"input": "x"},
+    "softplus": {"features": "x"}, "softsign": {"features": "x"}, "zero_fraction": {"value": "x"},
+    "scalar_mul": {"scalar": "x", "x": "y"}, "complex": {"real": "x", "imag": "y"},
+}  # fmt: skip
+globals().update({name: takes(**words)(globals()[name]) for name, words in _OTHER_WORDS.items()})
 
 
 def _reduction(function: Callable[..., Any], name: str) -> Any:
@@ -197,10 +205,13 @@ def log_softmax(logits: Any, axis: int = -1, name: Any = None) -> Any:
     return jax.nn.log_softmax(tensor(logits), axis=axis if axis is not None else -1)
 
 
-def top_k(input: Any, k: int = 1, sorted: bool = True, name: Any = None) -> TopKV2:
+def top_k(
+    input: Any, k: int = 1, sorted: bool = True, index_type: Any = "int32", name: Any = None
+) -> TopKV2:
     """Find the greatest values of the last axis and where they are."""
     del name, sorted
-    return TopKV2(*jax.lax.top_k(tensor(input), int(k)))
+    values, places = jax.lax.top_k(tensor(input), int(k))
+    return TopKV2(values, places.astype(on_device(index_type)))
 
 
 def in_top_k(targets: Any, predictions: Any, k: int, name: Any = None) -> Any:
@@ -248,22 +259,32 @@ def confusion_matrix(
     return jnp.zeros((count, count), on_device(dtype)).at[labels, predictions].add(weights)
 
 
-def segment_sum(data: Any, segment_ids: Any, name: Any = None) -> Any:
-    """Sum rows by segment."""
+def saturate_cast(value: Any, dtype: Any, name: Any = None) -> Any:
+    """Give the same numbers in another dtype; what it cannot hold becomes its least or greatest."""
     del name
-    ids = tensor(segment_ids)
-    if is_tracer(ids):
-        raise NeedsValuesError("tf.math.segment_sum gives as many rows as there are segments")
-    return ops.segment_sum(tensor(data), ids, num_segments=int(ids.max()) + 1)
+    value = tensor(value)
+    have, want = as_dtype(value.dtype), as_dtype(dtype)
+    if want.is_floating and not have.is_floating:
+        return value.astype(on_device(want))
+    low, high = max(have.min, want.min), min(have.max, want.max)
+    return jnp.clip(value, low, high).astype(on_device(want))
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: int, name: Any = None) -> Any:
-    """Sum rows by segment."""
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: int = 100, dtype: Any = "int32", name: Any = None
+) -> Any:
+    """Count values in bins of one width; those outside of the range in the first and last."""
     del name
-    return ops.segment_sum(tensor(data), tensor(segment_ids), num_segments=int(num_segments))
+    values, (low, high) = tensor(values), tensor(value_range).astype("float32")
+    place = jnp.floor((values - low) / (high - low) * nbins).astype("int32")
+    found = jnp.bincount(jnp.clip(place, 0, nbins - 1).ravel(), length=int(nbins))
+    return found.astype(on_device(dtype))
 
 
 def polyval(coeffs: Any, x: Any, name: Any = None) -> Any:
     """Evaluate a polynomial."""
     del name
     return jnp.polyval(jnp.stack([tensor(c) for c in coeffs]), tensor(x))
+
+
+__all__ = ["segment_sum", "unsorted_segment_mean", "unsorted_segment_sum"]

@@ -10,6 +10,7 @@ from keras import ops
 
 from manyhands.strategies import get_strategy
 from manyhands.tf import corners
+from manyhands.tf.keywords import takes
 from manyhands.tf.known_shapes import as_dims
 from manyhands.tf.math import (
     _axes,
@@ -25,11 +26,22 @@ from manyhands.tf.tensor import tensor
 
 _ACTIVATIONS = {
     "relu": jax.nn.relu, "relu6": jax.nn.relu6, "elu": corners.elu, "selu": corners.selu,
-    "sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "softplus": jax.nn.softplus,
-    "softsign": jax.nn.soft_sign, "log_sigmoid": jax.nn.log_sigmoid, "crelu": lambda x: (
-        jnp.concatenate([jax.nn.relu(x), jax.nn.relu(-x)], -1)),
+    "softplus": jax.nn.softplus, "softsign": jax.nn.soft_sign,
 }  # fmt: skip
-globals().update({name: _activation(function, name) for name, function in _ACTIVATIONS.items()})
+_features = takes(features="x")
+globals().update(
+    {name: _features(_activation(function, name)) for name, function in _ACTIVATIONS.items()}
+)
+sigmoid = _activation(jax.nn.sigmoid, "sigmoid")
+tanh = _activation(jnp.tanh, "tanh")
+log_sigmoid = _activation(jax.nn.log_sigmoid, "log_sigmoid")
+
+
+def crelu(features: Any, axis: int = -1, name: Any = None) -> Any:
+    """What is above zero, and beside it what is below."""
+    del name
+    x = tensor(features)
+    return jnp.concatenate([jax.nn.relu(x), jax.nn.relu(-x)], axis)
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: Any = None) -> Any:
@@ -110,6 +122,27 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: Any = None) -
     if data_format and data_format.startswith("NC"):
         bias = bias.reshape(1, -1, *[1] * (value.ndim - 2))
     return value + bias
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1.0,
+    alpha: float = 1.0,
+    beta: float = 0.5,
+    name: Any = None,
+) -> Any:
+    """Scale each value down by the squares of its neighbours in the last dim."""
+    del name
+    x = tensor(input)
+    width = 2 * int(depth_radius) + 1
+    sides = [(0, 0)] * (x.ndim - 1) + [(depth_radius, depth_radius)]
+    window = (1,) * (x.ndim - 1) + (width,)
+    squares = jax.lax.reduce_window(x * x, 0.0, jax.lax.add, window, (1,) * x.ndim, sides)
+    return x * (bias + alpha * squares) ** -beta
+
+
+lrn = local_response_normalization
 
 
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: Any = None) -> Any:
@@ -257,6 +290,22 @@ def weighted_cross_entropy_with_logits(
     z = tensor(labels).astype(x.dtype)
     weight = 1 + (pos_weight - 1) * z
     return (1 - z) * x + weight * (jnp.log1p(jnp.exp(-jnp.abs(x))) + jnp.maximum(-x, 0))
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: Any = None
+) -> Any:
+    """How surprised a logarithm of a rate is by counts, one value each."""
+    del name
+    logs = tensor(log_input)
+    counts = tensor(targets).astype(logs.dtype)
+    found = jnp.exp(logs) - logs * counts
+    if not compute_full_loss:
+        return found
+    few = (counts >= 0) & (counts <= 1)  # Stirling's formula is of no use there
+    many = jnp.where(few, 1, counts)
+    more = many * jnp.log(many) - many + 0.5 * jnp.log(2 * jnp.pi * many)
+    return found + jnp.where(few, 0, more)
 
 
 def compute_average_loss(

@@ -14,7 +14,7 @@ import numpy as np
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.keywords import takes_tensor
 from manyhands.tf.known_shapes import as_dims, want_values
-from manyhands.tf.tensor import tensor
+from manyhands.tf.tensor import Text, tensor
 
 newaxis = None
 
@@ -45,14 +45,23 @@ def gather(
     del name, validate_indices
     axis = batch_dims if axis is None else int(axis)
     pick = _in_each(batch_dims, partial(jnp.take, axis=axis - batch_dims))
-    return pick(tensor(params), tensor(indices))
+    return _of_text_too(pick, tensor(params), tensor(indices))
 
 
 def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: Any = None) -> Any:
     """Pick single elements, or slices."""
     del name
     pick = _in_each(batch_dims, lambda values, indices: values[_places(indices)])
-    return pick(tensor(params), tensor(indices))
+    return _of_text_too(pick, tensor(params), tensor(indices))
+
+
+def _of_text_too(pick: Callable[[Any, Any], Any], values: Any, indices: Any) -> Any:
+    """Pick values; of text, which JAX does not know, by the numbers of its elements."""
+    if not isinstance(values, Text):
+        return pick(values, indices)
+    want_values(indices, "text is picked in Python")
+    numbers = np.arange(values.size).reshape(values.shape)
+    return values.ravel()[np.asarray(pick(jnp.asarray(numbers), indices))]
 
 
 def _in_each(batch_dims: int, pick: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

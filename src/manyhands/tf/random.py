@@ -17,7 +17,7 @@ import numpy as np
 from manyhands.data.dataset.randomness import row_key
 from manyhands.engine.keras_inside.seeds import draw_key
 from manyhands.tf.dtypes import as_dtype, on_device
-from manyhands.tf.known_shapes import as_dims
+from manyhands.tf.known_shapes import as_dims, want_values
 from manyhands.tf.tensor import tensor
 
 
@@ -255,6 +255,12 @@ class Generator:
     def make_seeds(self, count: int = 1) -> Any:
         """Seeds for the stateless functions: two words each."""
         return jax.random.bits(self._key(), (2, int(count))).astype("int32")
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """Make generators whose numbers have nothing to do with its own, nor with each other's."""
+        seeds = jax.random.bits(self._key(), (int(count),)) >> 1
+        want_values(seeds, "Generator.split makes generators")
+        return [Generator(int(seed)) for seed in seeds]
 
     def reset_from_seed(self, seed: int) -> None:
         """Start again at this seed."""

@@ -23,6 +23,12 @@ def described(value):
     return [list(array.shape), kind, array.astype("float64").ravel().tolist()]
 
 
+def letters(words):
+    """The shape of a tensor of strings, and the bytes of each."""
+    array = np.asarray(words, object)
+    return [np.array(array.shape, int), *(np.frombuffer(one, "uint8") for one in array.ravel())]
+
+
 results = {}
 for line in (Path(__file__).parent / "operations.tsv").read_text().splitlines():
     name, expression = line.split("\t")
