@@ -29,7 +29,9 @@ def clean_environment(**more: str) -> dict[str, str]:
     unwanted = ("MANYHANDS_", "KERAS_", "XLA_", "PYTEST_", "TF_CONFIG", "SLURM_", "OMPI_", "PMI_")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
     paths = [str(Path(__file__).parents[2] / "src"), str(Path(__file__).parents[2])]
-    return kept | {"PYTHONPATH": os.pathsep.join(paths), "MANYHANDS_TIMEOUT": "60"} | more
+    paths += [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    ours = {"PYTHONPATH": os.pathsep.join(paths), "MANYHANDS_TIMEOUT": "60"}
+    return kept | ours | {"JAX_PLATFORMS": "cpu"} | more  # one GPU does not hold two processes
 
 
 def tf_configs(num_workers: int) -> list[str]:

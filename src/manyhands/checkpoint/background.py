@@ -41,6 +41,12 @@ class Background:
             )
             self._thread.start()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a job is still being done."""
+        thread = self._thread
+        return thread is not None and thread.is_alive()
+
     def finish(self) -> None:
         """Wait for the job that runs, and raise if one has failed."""
         with self._turn:

@@ -22,6 +22,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from manyhands.checkpoint.background import background
 from manyhands.checkpoint.checkpoint import Checkpoint
 from manyhands.checkpoint.errors import CheckpointError, CheckpointWriteError
 from manyhands.checkpoint.rotation import CheckpointManager
@@ -135,7 +136,7 @@ class Resume(keras.callbacks.Callback):
         if stop:
             self._save(wait=True)
             self._stop()
-        if self._is_time():
+        if self._is_time() and not background.is_busy:  # a slow disk makes saves rarer
             self._save(wait=False)
 
     def on_train_end(self, logs: Any = None) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import enum
+import socket
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 
+from manyhands import config
 from manyhands.cluster import ClusterResolver, Group, auto, join
 from manyhands.cluster.jax_service import Tls
 from manyhands.devices.choose import local_devices
+from manyhands.errors import DeviceError, explain
 from manyhands.strategies.distributed_dataset import InputContext
 from manyhands.strategies.strategy import Strategy
 
@@ -57,6 +60,8 @@ class MultiWorkerMirroredStrategy(Strategy):
         options = communication_options or CommunicationOptions()
         self.cluster_resolver = cluster_resolver if cluster_resolver is not None else auto()
         self._group = join(self.cluster_resolver.membership(), tls=options.tls)
+        if self._group is not None:
+            _refuse_shared_gpus(self._group)
         super().__init__(_everywhere() if self._group else None)
 
     def _input_context(self) -> InputContext:
@@ -75,3 +80,28 @@ def _everywhere() -> list[Any]:
     kind = local_devices()[0].platform
     found = [device for device in jax.devices() if device.platform == kind]
     return sorted(found, key=lambda device: (device.process_index, device.id))
+
+
+def _refuse_shared_gpus(group: Group) -> None:
+    """Say so when two processes would compute together on one GPU, which NCCL cannot."""
+    here, visible = local_devices(), config.visible_gpus()
+    used = []
+    for device in here:
+        number = getattr(device, "local_hardware_id", None) or 0
+        known = visible is not None and number < len(visible)
+        used.append(visible[number] if visible is not None and known else str(number))
+    mine = [socket.gethostname(), here[0].platform, used]
+    owners: dict[tuple[str, str], int] = {}
+    for index, (host, platform, gpus) in enumerate(group.agree("the devices", mine)):
+        for gpu in gpus if platform != "cpu" else ():
+            other = owners.setdefault((host, gpu), index)
+            if other != index:
+                members = group.membership.members
+                raise DeviceError(
+                    explain(
+                        "Two processes would train together on one GPU, which NCCL does not take.",
+                        got=f"{members[other]} and {members[index]} both use GPU {gpu} of {host}",
+                        fix="give each its own: manyhands run --per-gpu, or another "
+                        "CUDA_VISIBLE_DEVICES for each process.",
+                    )
+                )
