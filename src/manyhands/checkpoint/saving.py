@@ -1,8 +1,9 @@
 """From objects to files.
 
-In: an object and a path.  Out: a Snapshot, whose values are copies on the host that no later step
-can touch; then the files at that path, complete or not there at all.
-The copy is all that the program waits for.
+In: an object and a path.  Out: a Snapshot, whose values are copies that no later step can touch;
+then the files at that path, complete or not there at all.
+The copy is all that the program waits for.  On a GPU with room for it the copy stays there until
+it is written, which takes a thousandth of the time; elsewhere it is made on the host.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Snapshot:
     """All values of a graph at one moment."""
 
     nodes: tuple[Node, ...]
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, Any]
+    """NumPy arrays, or arrays on a device that nobody else holds."""
 
 
 def refuse_in_trace(what: str) -> None:
@@ -67,17 +69,35 @@ def snapshot(root: Any, *also: Any) -> Snapshot:
         if node.kind == "variable":
             refuse_given_away(node.key, node.thing)
     variables = {node.key: peek(node.thing) for node in found if node.kind == "variable"}
-    arrays = _on_host({key: value for key, value in variables.items() if value is not None})
+    arrays = _copies({key: value for key, value in variables.items() if value is not None})
     return Snapshot(tuple(_node(node, arrays) for node in found), arrays)
 
 
-def _on_host(values: dict[str, Any]) -> dict[str, np.ndarray]:
+def _copies(values: dict[str, Any]) -> dict[str, Any]:
     for key, value in values.items():
         if isinstance(value, Tracer):
             raise _never_computed(key)
-        if isinstance(value, jax.Array):
-            value.copy_to_host_async()
+    on_device = [value for value in values.values() if _is_on_gpu(value)]
+    if on_device and _has_room(on_device):
+        return {k: v.copy() if _is_on_gpu(v) else _copy(v) for k, v in values.items()}
+    for value in on_device:
+        value.copy_to_host_async()
     return {key: _copy(value) for key, value in values.items()}
+
+
+def _is_on_gpu(value: Any) -> bool:
+    return isinstance(value, jax.Array) and all(d.platform != "cpu" for d in value.devices())
+
+
+def _has_room(values: list[jax.Array]) -> bool:
+    """Whether a second copy takes less than half of what is free on each device."""
+    wanted = sum(value.nbytes for value in values)
+    for device in values[0].devices():
+        stats = device.memory_stats() or {}
+        free = stats.get("bytes_limit", 0) - stats.get("bytes_in_use", 0)
+        if 2 * wanted > free:
+            return False
+    return True
 
 
 def _never_computed(key: str) -> CheckpointError:
@@ -125,5 +145,6 @@ def _state(node: Found) -> Any:
 def write(path: Path, taken: Snapshot) -> None:
     """Write a snapshot to a path, where it appears when all of it is on the disk."""
     with appearing(path) as directory:
-        write_arrays(directory.absolute() / ARRAYS, taken.arrays)
+        arrays = {key: np.asarray(array) for key, array in taken.arrays.items()}
+        write_arrays(directory.absolute() / ARRAYS, arrays)
         write_manifest(directory, taken.nodes)
