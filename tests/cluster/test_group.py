@@ -162,7 +162,7 @@ def test_who_leaves_in_peace_is_not_lost():
 
 def test_who_is_silent_is_lost(monkeypatch, capfd):
     monkeypatch.setattr("manyhands.cluster.group._BEAT_S", 0.1)
-    meeting = Meeting(silence_s=0.6)
+    meeting = Meeting(silence_s=2.0)
     one, other = meeting.both()
     monkeypatch.setattr(other, "_say", lambda message: None)  # hangs: nothing comes from it
     monkeypatch.setattr("manyhands.cluster.hub._REPORT_S", 0.3)
@@ -173,7 +173,7 @@ def test_who_is_silent_is_lost(monkeypatch, capfd):
 
 def test_who_holds_up_the_others_is_shown(monkeypatch, capfd):
     monkeypatch.setattr("manyhands.cluster.group._BEAT_S", 0.1)
-    meeting = Meeting(silence_s=2.0, limit_s=0.8)
+    meeting = Meeting(silence_s=20.0, limit_s=0.8)
     one, other = meeting.both()
     other.at_step(41)
     with pytest.raises(ProcessLostError, match=r"waited 1 s for worker 1 \(h1:1\)"):

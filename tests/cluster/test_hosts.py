@@ -100,14 +100,15 @@ def test_two_hosts_train_together(hosts, tmp_path):
 
 def test_a_host_that_is_cut_off_is_named_on_both_sides(hosts, tmp_path):
     running = hosts.start(
-        tmp_path, "--seconds-a-step", "0.1", "--epochs", "400", MANYHANDS_HEARTBEAT="3"
+        tmp_path, "--seconds-a-step", "0.1", "--epochs", "400", MANYHANDS_HEARTBEAT="10"
     )
     while not list(tmp_path.glob("ckpt-1*")):
         assert all(one.poll() is None for one in running)
         time.sleep(0.1)
     hosts.cut()
-    said = [one.communicate(timeout=60)[1] for one in running]
+    said = [one.communicate(timeout=120)[1] for one in running]
     assert all(one.returncode not in (0, None) for one in running)
-    assert "worker 1 (10.77.3.2:2222) was lost: nothing was heard of it for 3 s" in said[0]
-    assert "worker 0 (10.77.3.1:2222) was lost: nothing was heard of it for 3 s" in said[1]
-    assert "computing a train step with the others" in said[0]  # and where everybody was
+    assert "worker 1 (10.77.3.2:2222) was lost: nothing was heard of it for 10 s" in said[0]
+    assert "worker 0 (10.77.3.1:2222) was lost: nothing was heard of it for 10 s" in said[1]
+    assert "this is what each process was doing" in said[0]
+    assert "worker 0 (10.77.3.1:2222): waiting" in said[0] or "computing a train step" in said[0]
