@@ -39,16 +39,27 @@ def test_no_device_at_all_is_refused():
 
 
 @dataclass(frozen=True)
+class Machine:
+    """A stand-in for JAX's client of a machine with unlike cards, which nobody here has."""
+
+    kinds: tuple[str, ...]
+
+    def devices(self) -> list[Card]:
+        return [Card(self, kind) for kind in self.kinds]
+
+
+@dataclass(frozen=True)
 class Card:
-    """The two facts about a device that decide whether one program can span it."""
+    """One of its cards."""
 
-    platform: str
+    client: Machine
     device_kind: str
+    platform: str = "gpu"
+    process_index: int = 0
 
 
-def test_unlike_devices_are_named_with_what_to_do(monkeypatch):
-    cards = [Card("gpu", "NVIDIA A100"), Card("gpu", "NVIDIA H200")]
-    monkeypatch.setattr("manyhands.devices.choose.local_devices", lambda kind=None: cards)
+def test_unlike_devices_are_named_with_what_to_do():
+    cards = Machine(("NVIDIA A100", "NVIDIA H200")).devices()
     with pytest.raises(
         DeviceError,
         match=r"(?s)GPU:0 \(NVIDIA A100\), GPU:1 \(NVIDIA H200\).*one process per model of GPU",
