@@ -8,6 +8,7 @@ Nothing here starts a device.
     MANYHANDS_STEPS_PER_DISPATCH=1  training steps per program launch (default: auto)
     MANYHANDS_TIMEOUT=300           seconds to wait for the other processes
     MANYHANDS_HEARTBEAT=60          seconds of silence after which a process is taken for lost
+    MANYHANDS_MIN_PROCESSES=2       begin with so many where the rest does not come in time
     MANYHANDS_TOKEN=…               a secret that every process of a group must know
 """
 
@@ -60,6 +61,7 @@ class Settings:
     steps_per_dispatch: int | None = None
     timeout_s: int = _TIMEOUT_S
     heartbeat_s: int = _HEARTBEAT_S
+    min_processes: int | None = None
     token: str = field(default="", repr=False)
 
     @classmethod
@@ -74,6 +76,7 @@ class Settings:
             steps_per_dispatch=_count(environ, "MANYHANDS_STEPS_PER_DISPATCH"),
             timeout_s=_count(environ, "MANYHANDS_TIMEOUT") or _TIMEOUT_S,
             heartbeat_s=_count(environ, "MANYHANDS_HEARTBEAT") or _HEARTBEAT_S,
+            min_processes=_count(environ, "MANYHANDS_MIN_PROCESSES"),
             token=environ.get("MANYHANDS_TOKEN", ""),
         )
 

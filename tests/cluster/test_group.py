@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from manyhands.cluster import joining
+from manyhands.cluster.arriving import arrive
 from manyhands.cluster.group import Group
 from manyhands.cluster.hub import Hub
 from manyhands.cluster.listening import is_exposed, listen, warn_if_exposed
@@ -26,26 +26,27 @@ OPEN = []
 class Meeting:
     """A hub, and guests that come to it."""
 
-    def __init__(self, silence_s=30.0, token="", limit_s=300.0):
+    def __init__(self, silence_s=30.0, token="", limit_s=300.0, least=None, address=None):
         OPEN.append(self)
-        self.address = f"127.0.0.1:{free_ports(1)[0]}"
+        self.address = address or f"127.0.0.1:{free_ports(1)[0]}"
         self.token = token
         self.hub = Hub(
             listen(self.address),
             MEMBERS,
             token=token,
-            welcome=lambda: {"jax_port": 1},
+            start_jax=lambda num_processes: num_processes,
+            least=least,
             silence_s=silence_s,
             limit_s=limit_s,
         )
-        self.lines = []
+        self.lines, self.line_of = [], {}
         self.groups = []
 
     def close(self):
         for group in self.groups:
             group._left = True
         self.hub._close()
-        for guest in self.hub._guests.values():
+        for guest in self.hub._guests:
             guest.line.close()
         for line in self.lines:
             line.close()
@@ -56,15 +57,16 @@ class Meeting:
     def arrive(self, index, timeout_s=5.0, token=None):
         hub = self.hub if index == 0 else None
         given = self.token if token is None else token
-        return joining._arrive(self.membership(index), hub, timeout_s, given)
+        arrival = arrive(self.membership(index), hub, timeout_s=timeout_s, token=given)
+        self.lines.append(arrival.line)
+        return arrival
 
     def both(self, timeout_s=10.0):
-        lines = {}
-        guest = threading.Thread(target=lambda: lines.update({1: self.arrive(1)[0]}))
+        lines = self.line_of
+        guest = threading.Thread(target=lambda: lines.update({1: self.arrive(1).line}))
         guest.start()
-        lines[0] = self.arrive(0)[0]
+        lines[0] = self.arrive(0).line
         guest.join()
-        self.lines = [lines[0], lines[1]]
         self.groups = [Group(self.membership(i), lines[i], timeout_s=timeout_s) for i in range(2)]
         return self.groups
 
@@ -138,7 +140,7 @@ def test_who_is_killed_is_named(capfd):
     meeting = Meeting()
     one, other = meeting.both()
     other._left = True
-    threading.Timer(0.2, meeting.lines[1].close).start()
+    threading.Timer(0.2, meeting.line_of[1].close).start()
     with pytest.raises(ProcessLostError, match=r"worker 1 \(h1:1\) was lost.*killed") as caught:
         one.agree("q", 1)
     assert "--max-restarts" in str(caught.value)
@@ -223,10 +225,59 @@ def test_the_others_are_told_who_is_missing(monkeypatch):
     assert all("worker 2 (h2:1)" in str(error) for error in told)
 
 
+def test_those_who_came_begin_where_they_are_enough(monkeypatch):
+    members = (*MEMBERS, Member(name="worker 2", address="h2:1"))
+    monkeypatch.setattr("tests.cluster.test_group.MEMBERS", members)
+    meeting = Meeting(least=2)
+    told = in_threads(lambda: meeting.arrive(0, 0.8), lambda: meeting.arrive(2, 0.8))
+    assert [arrival.membership.index for arrival in told] == [0, 1]
+    assert [arrival.jax_port for arrival in told] == [2, 2]
+    assert told[1].membership.members == (members[0], members[2])
+    groups = [Group(arrival.membership, arrival.line, timeout_s=5) for arrival in told]
+    meeting.groups = groups
+    answers = in_threads(lambda: groups[0].agree("q", 1), lambda: groups[1].agree("q", 2))
+    assert answers == [[1, 2]] * 2
+    with pytest.raises(ClusterError, match="begun without it"):
+        meeting.arrive(1, 2.0)
+
+
+def test_too_few_do_not_begin(monkeypatch):
+    members = (*MEMBERS, Member(name="worker 2", address="h2:1"))
+    monkeypatch.setattr("tests.cluster.test_group.MEMBERS", members)
+    with pytest.raises(ClusterError, match=r"missing: worker 1 \(h1:1\), worker 2 \(h2:1\)"):
+        Meeting(least=2).arrive(0, timeout_s=0.5)
+
+
+def test_who_goes_before_it_began_may_come_again():
+    meeting = Meeting()
+    host, port = meeting.address.split(":")
+    with socket.create_connection((host, int(port))) as early:
+        Line(early).send({"kind": "hello", "index": 1, "size": 2, "token": ""})
+        while meeting.hub.missing() != [0]:
+            time.sleep(0.01)
+    while meeting.hub.missing() != [0, 1]:
+        time.sleep(0.01)
+    one, other = meeting.both()
+    assert in_threads(lambda: one.agree("q", 1), lambda: other.agree("q", 2))[0] == [1, 2]
+
+
+def test_who_meets_a_group_that_is_ending_waits_for_the_next():
+    ending = Meeting()
+    ending.both()
+    ending.hub._end("worker 1 was lost: it was killed.")
+    late = threading.Thread(target=lambda: in_threads(lambda: ending.arrive(1, 20.0)))
+    late.start()
+    time.sleep(0.5)
+    following = Meeting(address=ending.address)
+    assert following.arrive(0).jax_port == 2
+    late.join(10)
+    assert not late.is_alive()
+
+
 def test_process_0_that_never_comes_is_named():
     membership = Membership(index=1, members=MEMBERS, coordinator=f"127.0.0.1:{free_ports(1)[0]}")
     with pytest.raises(ClusterError, match=r"Process 0 could not be reached.*\n.*worker 0"):
-        joining._arrive(membership, None, 0.5, "")
+        arrive(membership, None, timeout_s=0.5, token="")
 
 
 def test_two_processes_with_one_task_are_refused():

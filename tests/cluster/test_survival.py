@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cluster.groups import clean_environment, last_json
+from tests.cluster.groups import clean_environment, free_ports, last_json
 from tests.once import once
 
 PROGRAM = str(Path(__file__).parent / "survival_program.py")
@@ -56,6 +56,21 @@ def children_of(pid):
         if parent == pid and "survival_program" in command:
             found.append(int(entry.name))
     return found
+
+
+def two_machines(directory, *options):
+    """Start a launcher for each of two machines, which find each other by address."""
+    coordinator = f"127.0.0.1:{free_ports(1)[0]}"
+    slow = ["--float64", "--seconds-a-step", "0.2"]
+    return [
+        start(
+            directory,
+            *("--processes", "1", "--nodes", "2", "--node-rank", rank),
+            *("--coordinator", coordinator, *options),
+            arguments=slow,
+        )
+        for rank in ("0", "1")
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +148,29 @@ class TestSurvival:
         told, err = finished(running)
         assert "process 1 hangs" in err
         assert told == undisturbed["short"]
+
+    def test_machines_start_again_together(self, undisturbed, tmp_path):
+        machines = two_machines(tmp_path, "--max-restarts", "3")
+        while not list(tmp_path.glob("ckpt-1*")):
+            time.sleep(0.05)
+        os.kill(children_of(machines[1].pid)[0], signal.SIGKILL)
+        told, err = finished(machines[0])
+        assert "a process on another machine was lost" in err
+        _, err = machines[1].communicate(timeout=60)
+        assert machines[1].returncode == 0, err
+        assert "process 1 was ended by signal 9" in err
+        assert told == undisturbed["short"]
+
+    def test_a_machine_that_does_not_come_back_is_left_out(self, undisturbed, tmp_path):
+        survive = ["--max-restarts", "1", "--min-processes", "1", "--timeout", "15"]
+        machines = two_machines(tmp_path, *survive)
+        while not list(tmp_path.glob("ckpt-1*")):
+            time.sleep(0.05)
+        machines[1].kill()
+        machines[1].communicate()
+        told, _ = finished(machines[0])
+        for name in ("total", "loss"):
+            np.testing.assert_allclose(told[name], undisturbed["short"][name], rtol=1e-9)
 
     def test_a_directory_that_cannot_be_written_is_named(self, tmp_path):
         blocked = tmp_path / "file"

@@ -27,15 +27,13 @@ from manyhands.checkpoint.checkpoint import Checkpoint
 from manyhands.checkpoint.errors import CheckpointError, CheckpointWriteError
 from manyhands.checkpoint.rotation import CheckpointManager
 from manyhands.cluster import joined
+from manyhands.cluster.exits import AGAIN_EXIT
 from manyhands.data.order import numpy_state, set_numpy_state
 from manyhands.engine import keras_inside
 from manyhands.errors import explain, warn
 from manyhands.training.progress import Progress
 
 logger = logging.getLogger(__name__)
-
-AGAIN_EXIT = 75
-"""How a program ends that was asked to stop, has saved, and wants to be started again."""
 
 
 class Resume(keras.callbacks.Callback):
@@ -276,4 +274,4 @@ class _Metrics:
                 variable.assign(value)
 
 
-__all__ = ["AGAIN_EXIT", "Resume"]
+__all__ = ["Resume"]

@@ -7,7 +7,7 @@ import re
 import sys
 
 from manyhands import config
-from manyhands.cluster.launching import LaunchPlan, Supervisor, Survival
+from manyhands.cluster.launching import LaunchPlan, Supervisor
 from manyhands.devices import nvml
 from manyhands.errors import ClusterError, explain
 
@@ -27,11 +27,12 @@ def launch(options: argparse.Namespace) -> int:
             )
         )
     count = options.processes if options.processes is not None else max(1, len(gpus))
-    if least is not None and not 1 <= least <= count:
+    everywhere = count * options.nodes
+    if least is not None and not 1 <= least <= everywhere:
         raise ClusterError(
             explain(
                 "--min-processes lies between 1 and the number of processes.",
-                got=f"--min-processes {least} with {count} processes",
+                got=f"--min-processes {least} with {everywhere} processes",
                 fix="choose fewer, or leave it out to always start as many.",
             )
         )
@@ -43,11 +44,14 @@ def launch(options: argparse.Namespace) -> int:
         gpus=gpus[:count] if options.per_gpu else (),
         memory_fraction=_memory(options, count),
         devices=options.devices,
+        min_processes=least,
         heartbeat_s=options.heartbeat,
         timeout_s=options.timeout,
     )
-    survival = Survival(max_restarts=options.max_restarts, min_processes=least)
-    return Supervisor(plan, _command(options), survival=survival, log_dir=options.log_dir).run()
+    supervisor = Supervisor(
+        plan, _command(options), max_restarts=options.max_restarts, log_dir=options.log_dir
+    )
+    return supervisor.run()
 
 
 def _command(options: argparse.Namespace) -> list[str]:

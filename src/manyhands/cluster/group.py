@@ -17,14 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from manyhands.cluster.exits import LOST_EXIT
 from manyhands.cluster.membership import Membership
 from manyhands.cluster.stacks import python_stacks
 from manyhands.cluster.stops import Stops
 from manyhands.cluster.wire import Line, LineClosedError, Message
 from manyhands.errors import ClusterError, ProcessLostError, explain
 
-LOST_EXIT = 71
-"""The exit code of a process that stops because another was lost."""
 _BEAT_S = 1.0
 _HUB_S = 10.0
 """Process 0 says who is missing; only if it does not, we say that somebody is."""

@@ -8,7 +8,6 @@ Knows nothing of JAX: it is there before JAX connects, and when JAX no longer an
 from __future__ import annotations
 
 import contextlib
-import hmac
 import socket
 import sys
 import threading
@@ -19,20 +18,10 @@ from typing import Any
 
 from manyhands.cluster.hang import held_up_by, report
 from manyhands.cluster.membership import Member
-from manyhands.cluster.wire import Line, LineClosedError, Message
+from manyhands.cluster.roll_call import Guest, RollCall
+from manyhands.cluster.wire import LineClosedError, Message
 
-_HELLO_S = 10.0
 _REPORT_S = 2.0
-
-
-@dataclass
-class Guest:
-    """One process that has arrived."""
-
-    line: Line
-    heard_s: float
-    said_bye: bool = False
-    where: Message = field(default_factory=dict)
 
 
 @dataclass
@@ -48,7 +37,8 @@ class Hub:
 
     Args:
         server: the socket that others connect to.
-        welcome: gives what everybody is told once all are there.
+        start_jax: starts JAX's coordinator for so many processes, and gives its port.
+        least: begin with so many, when the rest does not come.
         silence_s: after so long without a word a process is taken for lost.
         limit_s: after so long a wait for a process, it is taken for stuck.
     """
@@ -59,106 +49,83 @@ class Hub:
         members: tuple[Member, ...],
         *,
         token: str,
-        welcome: Callable[[], Message],
+        start_jax: Callable[[int], int],
+        least: int | None = None,
         silence_s: float,
         limit_s: float = 300.0,
     ) -> None:
-        self._server = server
         self._members = members
-        self._token = token
-        self._welcome = welcome
+        self._start_jax = start_jax
         self._silence_s = silence_s
         self._limit_s = limit_s
-        self._guests: dict[int, Guest] = {}
+        self._guests: list[Guest] = []
         self._questions: dict[str, Question] = {}
         self._reports: dict[int, Message] = {}
         self._claims: dict[str, int] = {}
         self._steps: dict[int, int] = {}
         self._changed = threading.Condition()
         self._over = False
-        for task in (self._accept, self._watch):
-            threading.Thread(target=task, name="manyhands-hub", daemon=True).start()
+        self._roll_call = RollCall(
+            server,
+            members,
+            token=token,
+            least=least or len(members),
+            begin=self._begin,
+            listen=self._listen,
+        )
 
     # arriving
 
     def missing(self) -> list[int]:
         """Who has not arrived yet."""
-        with self._changed:
-            return [i for i in range(len(self._members)) if i not in self._guests]
+        return self._roll_call.missing()
+
+    def begin_with_fewer(self) -> bool:
+        """Begin with those who are here, if they are enough."""
+        return self._roll_call.begin_with_fewer()
 
     def give_up(self, reason: str) -> None:
         """Tell those who have arrived that it will not begin."""
-        self._tell_all({"kind": "refused", "reason": reason})
-        self._close()
+        self._over = True
+        self._roll_call.give_up(reason)
 
-    def _accept(self) -> None:
-        while not self._over:
-            try:
-                connection, _ = self._server.accept()
-            except OSError:
-                return
-            threading.Thread(
-                target=self._meet, args=(Line(connection),), name="manyhands-guest", daemon=True
-            ).start()
-
-    def _meet(self, line: Line) -> None:
+    def _begin(self, present: list[int], guests: list[Guest]) -> None:
+        self._members = tuple(self._members[index] for index in present)
+        self._guests = guests
         try:
-            hello = line.receive(_HELLO_S)
-        except (LineClosedError, TimeoutError):
-            line.close()
-            return
-        refused = self._refused(hello)
-        if refused:
-            self._try(line, {"kind": "refused", "reason": refused})
-            line.close()
-            return
-        index = hello["index"]
-        with self._changed:
-            self._guests[index] = Guest(line, time.monotonic())
-            complete = len(self._guests) == len(self._members)
-        if complete:
-            self._tell_all({"kind": "welcome", **self._welcome()})
-        self._listen(index, line)
-
-    def _refused(self, hello: Message) -> str:
-        if not hmac.compare_digest(str(hello.get("token", "")), self._token):
-            return "its MANYHANDS_TOKEN is not process 0's"
-        index, size = hello.get("index"), hello.get("size")
-        if size != len(self._members):
-            return f"it counts {size} processes and process 0 counts {len(self._members)}"
-        if not isinstance(index, int) or not 0 <= index < len(self._members):
-            return f"it calls itself process {index}"
-        if index in self._guests:
-            return f"process {index} has arrived already; two processes have the same task"
-        return ""
+            port = self._start_jax(len(guests))
+        except Exception as error:  # whatever it was, the others must hear of it
+            self.give_up(f"JAX's coordinator did not start: {error}")
+            raise
+        self._tell_all({"kind": "welcome", "present": present, "jax_port": port})
+        threading.Thread(target=self._watch, name="manyhands-hub", daemon=True).start()
 
     # talking
 
-    def _listen(self, index: int, line: Line) -> None:
-        guest = self._guests[index]
+    def _listen(self, guest: Guest) -> None:
         try:
             while not self._over:
-                message = line.receive()
+                message = guest.line.receive()
                 guest.heard_s = time.monotonic()
-                self._take(index, guest, message)
+                self._take(guest, message)
         except LineClosedError as error:
-            if not guest.said_bye and not self._over:
-                self._lose(index, f"its connection ended ({error}): it was killed or has crashed")
+            if self._guests and not guest.said_bye and not self._over:
+                self._lose(guest, f"its connection ended ({error}): it was killed or has crashed")
 
-    def _take(self, index: int, guest: Guest, message: Message) -> None:
-        kind = message.get("kind")
+    def _take(self, guest: Guest, message: Message) -> None:
+        kind, index = message.get("kind"), guest.index
         if kind == "answer":
             self._answer(index, message)
         elif kind == "beat":
             guest.where = message
-            self._try(guest.line, {"kind": "beat"})
+            guest.tell({"kind": "beat"})
         elif kind == "report":
             with self._changed:
                 self._reports[index] = message
                 self._changed.notify_all()
         elif kind == "claim":
             owner = self._claims.setdefault(message["key"], index)
-            self._try(guest.line, {"kind": "claimed", "key": message["key"], "owner": owner})
+            guest.tell({"kind": "claimed", "key": message["key"], "owner": owner})
         elif kind == "stop":
             self._tell_all({"kind": "stop?"})
         elif kind == "stop_at":
@@ -166,7 +133,7 @@ class Hub:
         elif kind == "bye":
             guest.said_bye = True
             if message.get("error"):
-                self._lose(index, f"its program ended with {message['error']}")
+                self._lose(guest, f"its program ended with {message['error']}")
             with self._changed:
                 self._changed.notify_all()
 
@@ -200,57 +167,48 @@ class Hub:
         if complete:
             self._tell_all({"kind": "stop!", "step": last})
 
-    def unanswered(self, number: str) -> list[int]:
-        """Who has not answered a question."""
-        with self._changed:
-            answers = self._questions[number].answers if number in self._questions else {}
-            return [i for i in range(len(self._members)) if i not in answers]
-
     # watching
 
     def _watch(self) -> None:
         while not self._over:
             time.sleep(min(1.0, self._silence_s / 4))
+            present = [guest for guest in self._guests if not guest.said_bye]
             silent_since = time.monotonic() - self._silence_s
-            present = {i: g for i, g in list(self._guests.items()) if not g.said_bye}
-            for index, guest in present.items():
-                if guest.heard_s < silent_since:
-                    self._explain(present)
-                    self._lose(
-                        index,
-                        f"nothing was heard of it for {self._silence_s:.0f} s: its machine is cut "
-                        "off, or it is stuck",
-                    )
-            late = held_up_by({i: guest.where for i, guest in present.items()}, self._limit_s)
-            if late:
-                self._explain(present)
+            silent = next((guest for guest in present if guest.heard_s < silent_since), None)
+            late = held_up_by({guest.index: guest.where for guest in present}, self._limit_s)
+            if silent is None and not late:
+                continue
+            self._explain(present)
+            if silent is not None:
+                how = f"nothing was heard of it for {self._silence_s:.0f} s: its machine is cut off"
+                self._lose(silent, f"{how}, or it is stuck")
+            else:
                 names = ", ".join(str(self._members[index]) for index in late)
-                self._end(
-                    f"The others have waited {self._limit_s:.0f} s for {names}.", lost=late[0]
-                )
+                self._end(f"The others have waited {self._limit_s:.0f} s for {names}.")
 
-    def _explain(self, present: dict[int, Guest]) -> None:
+    def _explain(self, present: list[Guest]) -> None:
         """Gather what every process is doing, and print it."""
         with self._changed:
             self._reports.clear()
         self._tell_all({"kind": "stacks"})
         with self._changed:
-            self._changed.wait_for(lambda: self._reports.keys() >= present.keys(), _REPORT_S)
+            self._changed.wait_for(lambda: len(self._reports) >= len(present), _REPORT_S)
             stacks = {index: told["stacks"] for index, told in self._reports.items()}
-        said = {index: guest.where for index, guest in present.items()}
+        said = {guest.index: guest.where for guest in present}
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(report(self._members, said, stacks))
             sys.stderr.flush()
 
-    def _lose(self, index: int, how: str) -> None:
-        self._end(f"{self._members[index]} was lost: {how}.", lost=index)
+    def _lose(self, guest: Guest, how: str) -> None:
+        self._end(f"{self._members[guest.index]} was lost: {how}.")
 
-    def _end(self, reason: str, lost: int | None = None) -> None:
+    def _end(self, reason: str) -> None:
         with self._changed:
             if self._over:
                 return
             self._over = True
-        self._tell_all({"kind": "lost", "reason": reason, "index": lost})
+        self._roll_call.close()  # who comes now belongs to the next group
+        self._tell_all({"kind": "lost", "reason": reason})
         with self._changed:
             self._changed.notify_all()
 
@@ -258,19 +216,15 @@ class Hub:
         """Stay until everybody else has gone: they need process 0 until then."""
         with self._changed:
             self._changed.wait_for(
-                lambda: self._over or all(g.said_bye for i, g in self._guests.items() if i),
+                lambda: self._over or all(guest.said_bye for guest in self._guests if guest.index),
                 timeout_s,
             )
         self._close()
 
     def _tell_all(self, message: Message) -> None:
-        for guest in list(self._guests.values()):
-            self._try(guest.line, message)
-
-    def _try(self, line: Line, message: Message) -> None:
-        with contextlib.suppress(LineClosedError):  # the thread that listens to it will notice
-            line.send(message)
+        for guest in self._guests:
+            guest.tell(message)
 
     def _close(self) -> None:
         self._over = True
-        self._server.close()
+        self._roll_call.close()

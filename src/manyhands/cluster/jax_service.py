@@ -10,25 +10,16 @@ tests/cluster/test_jax_service.py fails when a new JAX changes what is used here
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 from jax._src import distributed, xla_bridge
 from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
 
+from manyhands.cluster.tls import Tls
 from manyhands.errors import ClusterError, explain
 
 _MONTH_S = 30 * 24 * 3600
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
-    """Certificates for JAX's coordinator: files in PEM, the same authority on all processes."""
-
-    certificate: str
-    key: str
-    authority: str
 
 
 def serve(address: str, num_processes: int, tls: Tls | None) -> None:

@@ -6,6 +6,7 @@ A value: it connects to nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from manyhands.cluster.spec import ClusterSpec
@@ -48,6 +49,11 @@ class Membership:
     def me(self) -> Member:
         """This process."""
         return self.members[self.index]
+
+    def only(self, present: Sequence[int]) -> Membership:
+        """The same without those who never came; process 0 is always there."""
+        members = tuple(self.members[index] for index in present)
+        return replace(self, index=list(present).index(self.index), members=members)
 
 
 ALONE = Membership(index=0, members=(Member(name="process 0"),), coordinator="", why="nothing")

@@ -11,7 +11,7 @@ import jax
 
 from manyhands import config
 from manyhands.cluster import ClusterResolver, Group, auto, join
-from manyhands.cluster.jax_service import Tls
+from manyhands.cluster.tls import Tls
 from manyhands.devices.choose import local_devices
 from manyhands.errors import DeviceError, explain
 from manyhands.strategies.distributed_dataset import InputContext

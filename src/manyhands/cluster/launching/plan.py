@@ -30,6 +30,8 @@ class LaunchPlan:
     """The part of its GPU's memory that each process may take."""
     devices: int | None = None
     """Virtual CPU devices of each process."""
+    min_processes: int | None = None
+    """Go on with fewer where one keeps dying or never comes, but not with fewer than so many."""
     heartbeat_s: int | None = None
     timeout_s: int | None = None
     extra: dict[str, str] = field(default_factory=dict)
@@ -82,6 +84,8 @@ class LaunchPlan:
             told["XLA_CLIENT_MEM_FRACTION"] = f"{self.memory_fraction:.6f}"
         if self.devices is not None:
             told["MANYHANDS_DEVICES"] = str(self.devices)
+        if self.min_processes is not None and self.num_nodes > 1:
+            told["MANYHANDS_MIN_PROCESSES"] = str(self.min_processes)
         if self.heartbeat_s is not None:
             told["MANYHANDS_HEARTBEAT"] = str(self.heartbeat_s)
         if self.timeout_s is not None:

@@ -13,35 +13,23 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from manyhands import config
-from manyhands.cluster.group import LOST_EXIT
+from manyhands.cluster.exits import AGAIN_EXIT, LOST_EXIT
 from manyhands.cluster.launching.children import Child, Nursery
 from manyhands.cluster.launching.output import Output
 from manyhands.cluster.launching.plan import LaunchPlan
 from manyhands.cluster.listening import free_port
 
-AGAIN_EXIT = 75
-"""A program that saved and wants to be started again ends with this."""
 _FOLLOWED = (None, 0, LOST_EXIT, -signal.SIGABRT)
 """How processes end that only noticed the loss of another: JAX aborts when process 0 is gone."""
 _POLL_S = 0.05
 _LAST_WORDS_S = 4.0
 """So long the others have to say that somebody was lost, before they are ended."""
 _STOP_S = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survival:
-    """How hard to try."""
-
-    max_restarts: int = 0
-    min_processes: int | None = None
-    """Go on with fewer where one keeps dying, but not with fewer than so many."""
 
 
 class Supervisor:
@@ -52,13 +40,13 @@ class Supervisor:
         plan: LaunchPlan,
         command: Sequence[str],
         *,
-        survival: Survival,
+        max_restarts: int = 0,
         log_dir: Path | None = None,
         say: Any = None,
     ) -> None:
         self._plan = plan
         self._command = list(command)
-        self._survival = survival
+        self._max_restarts = max_restarts
         self._log_dir = log_dir
         self._say = say or _to_stderr
         self._stop: signal.Signals | None = None
@@ -91,7 +79,7 @@ class Supervisor:
             if code == AGAIN_EXIT:
                 self._say("the program saved its state and asked to be started again.")
                 continue
-            if restarts == self._survival.max_restarts:
+            if restarts == self._max_restarts:
                 self._show_last(culprit, output)
                 return code if code > 0 else 128 - code
             restarts += 1
@@ -99,12 +87,12 @@ class Supervisor:
             died_before = culprit.index
             self._say(
                 f"starting again with {self._plan.num_processes} processes "
-                f"(restart {restarts} of {self._survival.max_restarts})."
+                f"(restart {restarts} of {self._max_restarts})."
             )
 
     def _shrink(self, culprit: Child, died_before: int) -> None:
         """Leave out a process that died twice in a row, where fewer are allowed."""
-        least = self._survival.min_processes
+        least = self._plan.min_processes
         if culprit.index != died_before or least is None or self._plan.num_nodes > 1:
             return
         if self._plan.num_processes > least:
@@ -162,8 +150,7 @@ class Supervisor:
         hung = [child for child in children if child.code is None]
         died = [child for child in (*failed, *children) if child.code not in _FOLLOWED]
         culprit = (died or hung or failed)[0]
-        how = "hangs" if culprit.code is None else culprit.describe()
-        self._say(f"process {culprit.index} {how}; the group ends.")
+        self._say(f"process {culprit.index} {_fate(culprit)}; the group ends.")
         culprit.kill()
         return culprit.process.wait(), culprit
 
@@ -200,6 +187,14 @@ class Supervisor:
         if lines:
             shown = "\n".join(f"  {line}" for line in lines)
             self._say(f"the last lines of process {culprit.index}:\n{shown}")
+
+
+def _fate(child: Child) -> str:
+    if child.code is None:
+        return "hangs"
+    if child.code == LOST_EXIT:
+        return "stopped because a process on another machine was lost"
+    return child.describe()
 
 
 def _to_stderr(text: str) -> None:
