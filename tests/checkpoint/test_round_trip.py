@@ -18,6 +18,7 @@ from hypothesis.extra import numpy as hnp
 from manyhands.checkpoint import Checkpoint, NotTrackableError
 from manyhands.checkpoint.array_store import read_arrays, write_arrays
 from manyhands.checkpoint.manifest import ArraySpec
+from manyhands.checkpoint.reader import list_variables
 from manyhands.checkpoint.state_json import decode, encode
 
 DTYPES = [
@@ -146,15 +147,37 @@ plain = st.recursive(
 def test_states_survive_json(state):
     import json
 
-    assert repr(decode(json.loads(json.dumps(encode(state))))) == repr(state)
+    aside = {}
+    assert repr(decode(json.loads(json.dumps(encode(state, aside, "k"))), aside)) == repr(state)
 
 
 def test_arrays_in_states():
     array = np.array([[1.5, 2]], ml_dtypes.bfloat16)
-    got = decode(encode({"keys": array, "n": np.int64(7)}))
+    got = decode(encode({"keys": array, "n": np.int64(7)}, {}, "k"), {})
     assert got["keys"].dtype == array.dtype
     assert got["keys"].tobytes() == array.tobytes()
     assert got["n"] == 7
+
+
+def test_large_arrays_in_states_are_stored_beside_the_others(tmp_path):
+    class Holder:
+        def __init__(self, size):
+            self.held = [np.arange(size), {"b": np.full((size, 2), 1.5, ml_dtypes.bfloat16)}]
+
+        def get_state(self):
+            return self.held
+
+        def set_state(self, state):
+            self.held = state
+
+    one, other = Holder(5000), Holder(1)
+    path = Checkpoint(holder=one, v=keras.Variable([1.0])).write(tmp_path / "ckpt")
+    assert (tmp_path / "ckpt" / "manifest.json").stat().st_size < 20_000
+    Checkpoint(holder=other).read(path).expect_partial()
+    assert other.held[0].tobytes() == one.held[0].tobytes()
+    assert other.held[1]["b"].dtype == ml_dtypes.bfloat16
+    assert other.held[1]["b"].shape == (5000, 2)
+    assert [name for name, _ in list_variables(path)] == ["v"]
 
 
 def test_a_state_that_is_not_plain_data_is_refused(tmp_path):

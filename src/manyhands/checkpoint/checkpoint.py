@@ -103,7 +103,7 @@ class Checkpoint:
             return NothingRestored()
         saving.refuse_in_trace("Checkpoint.restore")
         manifest = open_checkpoint(save_path)
-        arrays = load_arrays(save_path, manifest, manifest.arrays())
+        arrays = load_arrays(save_path, manifest, manifest.stored())
         restoration = Restoration(os.fspath(save_path), manifest, arrays)
         restoration.begin(*self._roots())
         return RestoreStatus(restoration, *self._roots())

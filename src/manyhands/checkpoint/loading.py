@@ -40,7 +40,7 @@ def load_arrays(
     path: str | os.PathLike[str], manifest: Manifest, keys: Iterable[str]
 ) -> dict[str, np.ndarray]:
     """Read arrays of a checkpoint that has been opened."""
-    specs = manifest.arrays()
+    specs = manifest.stored()
     wanted = {key: specs[key] for key in keys}
     try:
         arrays = read_arrays(Path(path).absolute() / ARRAYS, wanted)

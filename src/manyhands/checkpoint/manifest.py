@@ -42,6 +42,8 @@ class Node:
     array: ArraySpec | None = None
     state: Any = None
     has_state: bool = False
+    aside: dict[str, ArraySpec] = field(default_factory=dict)
+    """The large arrays of its state, which are stored beside those of variables."""
 
     @property
     def is_leaf(self) -> bool:
@@ -58,8 +60,13 @@ class Manifest:
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, ArraySpec]:
-        """Give the shape and dtype of each saved array."""
+        """Give the shape and dtype of each variable's array."""
         return {node.key: node.array for node in self.nodes if node.array is not None}
+
+    def stored(self) -> dict[str, ArraySpec]:
+        """Give the same of all arrays, those of states included."""
+        aside = {key: spec for node in self.nodes for key, spec in node.aside.items()}
+        return self.arrays() | aside
 
 
 def write_manifest(directory: Path, nodes: tuple[Node, ...]) -> None:
@@ -121,18 +128,29 @@ def _node_to_json(node: Node) -> dict[str, Any]:
     if node.children:
         body["children"] = node.children
     if node.array is not None:
-        body |= {"shape": list(node.array.shape), "dtype": node.array.dtype}
+        body |= _spec_to_json(node.array)
     if node.has_state:
         body["state"] = node.state
+    if node.aside:
+        body["aside"] = {key: _spec_to_json(spec) for key, spec in node.aside.items()}
     return body
 
 
 def _node_from_json(body: dict[str, Any]) -> Node:
-    spec = ArraySpec(tuple(body["shape"]), body["dtype"]) if "dtype" in body else None
+    spec = _spec_from_json(body) if "dtype" in body else None
     return Node(
         key=body["key"],
         children=body.get("children", {}),
         array=spec,
         state=body.get("state"),
         has_state="state" in body,
+        aside={key: _spec_from_json(spec) for key, spec in body.get("aside", {}).items()},
     )
+
+
+def _spec_to_json(spec: ArraySpec) -> dict[str, Any]:
+    return {"shape": list(spec.shape), "dtype": spec.dtype}
+
+
+def _spec_from_json(body: dict[str, Any]) -> ArraySpec:
+    return ArraySpec(tuple(body["shape"]), body["dtype"])

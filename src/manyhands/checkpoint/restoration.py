@@ -179,9 +179,9 @@ class Restoration:
         if node.array is not None:
             put(thing, self._arrays.pop(node.key))
         elif isinstance(thing, np.random.Generator):
-            thing.bit_generator.state = decode(node.state)
+            thing.bit_generator.state = decode(node.state, self._arrays)
         else:
-            thing.set_state(decode(node.state))
+            thing.set_state(decode(node.state, self._arrays))
 
     # liveness
 

@@ -2,9 +2,9 @@
 
 In: a directory.  Out: checkpoints in it while `fit` runs, and a `fit` that begins at the epoch,
 step and row where the last of them was saved.
-Saved are the model, its optimizer, its metrics, the epoch and step, NumPy's and Python's random
-numbers, and the place in the data.  In a group of processes the first writes, and the others take
-from it what it has read.
+Saved are the model, its optimizer, its metrics, what the other callbacks have learned, the epoch
+and step, NumPy's and Python's random numbers, and the place in the data.  In a group of processes
+the first writes, and the others take from it what it has read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ import numpy as np
 from manyhands.checkpoint.background import background
 from manyhands.checkpoint.checkpoint import Checkpoint
 from manyhands.checkpoint.errors import CheckpointError, CheckpointWriteError
+from manyhands.checkpoint.fit_state import Metrics, Others, Where
 from manyhands.checkpoint.rotation import CheckpointManager
+from manyhands.checkpoint.state_json import decode, encode
 from manyhands.cluster import joined
 from manyhands.cluster.exits import AGAIN_EXIT
 from manyhands.data.order import numpy_state, set_numpy_state
@@ -51,6 +53,11 @@ class Resume(keras.callbacks.Callback):
         max_to_keep: how many checkpoints to keep.
     """
 
+    counts_launches = True
+    """One call a launch is enough."""
+    keeps_place = True
+    """It runs after the other callbacks, and nothing is drawn ahead of the steps it counts."""
+
     def __init__(
         self,
         directory: str | os.PathLike[str],
@@ -70,7 +77,7 @@ class Resume(keras.callbacks.Callback):
                     )
                 )
         self._directory = Path(directory)
-        self._every_steps = every_steps
+        self._every_steps = self.looks_every = every_steps
         self._every_s = 600.0 if every_steps is None and every_seconds is None else every_seconds
         self._max_to_keep = max_to_keep
         self._begun: dict[str, Any] | None = None
@@ -84,11 +91,12 @@ class Resume(keras.callbacks.Callback):
         self._earlier: dict[str, Any] = {"epoch": [], "history": {}}
         self._ended: tuple[int | None, dict[str, float]] = (None, {})
         self._progress = Progress(self.model)
-        self._where, self._metrics, self._numpy = _Where(), _Metrics(self.model), None
-        checkpoint = Checkpoint(model=self.model, fit=self._where, metrics=self._metrics)
+        self._where, self._metrics, self._numpy = Where(), Metrics(self.model), None
+        self._others = Others([one for one in self._progress.callbacks() if one is not self])
+        self._epoch, self._step = 0, 0
         self._manager: CheckpointManager | None = None
-        if self._writes:
-            self._manager = CheckpointManager(checkpoint, self._directory, self._max_to_keep)
+        if self._group is None or self._group.index == 0:
+            self._manager = CheckpointManager(self._kept(), self._directory, self._max_to_keep)
         self._restore()
         self._saved_s = time.monotonic()
         self._since = 0
@@ -102,12 +110,14 @@ class Resume(keras.callbacks.Callback):
         begun, self._begun = self._begun, None
         if begun is None:
             return
-        self._step = begun["step"]
-        if begun["step"]:
-            self._progress.resume(begun["position"], begun["step"])
+        self._step, position = begun["step"], begun["position"]
+        self._progress.resume(position, self._step)
+        if position["random"] is not None and not position.get("goes_on"):
+            self._numpy = begun["numpy"]
+        if self._step:
             self._metrics.put_back()  # Keras has just reset them
-            if not begun["position"].get("replayed"):
-                self._numpy = begun["numpy"]
+            self._others.put_back()  # which have begun this epoch for the second time
+            keras_inside.set_learning_rate(self.model, begun["learning_rate"])
         set_numpy_state(begun["numpy"])
         random.setstate((begun["python"][0], tuple(begun["python"][1]), begun["python"][2]))
 
@@ -117,11 +127,11 @@ class Resume(keras.callbacks.Callback):
         if self._numpy is not None:  # drawing the order of rows again has moved it
             set_numpy_state(self._numpy)
             self._numpy = None
-        done = batch + 1
-        self._since += done - self._step
-        self._step = done
-        self._where.total += 1
-        if done != (self.params or {}).get("steps"):  # after the last one the epoch is not over yet
+        num_steps = batch + 1 - self._step
+        self._since += num_steps
+        self._where.total += num_steps
+        self._step = batch + 1
+        if self._step != (self.params or {}).get("steps"):  # the last: the epoch is not over yet
             self._act(stop=self._must_stop())
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -140,7 +150,8 @@ class Resume(keras.callbacks.Callback):
     def on_train_end(self, logs: Any = None) -> None:
         """Save the end, and give SIGTERM back."""
         del logs
-        self._save(wait=True)
+        if self._begun is None:  # otherwise nothing was left to do, and all is saved
+            self._save(wait=True)
         history, now = self._history(), getattr(self.model, "history", None)
         if now is not None:
             now.epoch, now.history = history["epoch"], history["history"]
@@ -150,9 +161,10 @@ class Resume(keras.callbacks.Callback):
 
     # saving
 
-    @property
-    def _writes(self) -> bool:
-        return self._group is None or self._group.index == 0
+    def _kept(self) -> Checkpoint:
+        return Checkpoint(
+            model=self.model, fit=self._where, metrics=self._metrics, callbacks=self._others
+        )
 
     def _is_time(self) -> bool:
         by_steps = self._every_steps is not None and self._since >= self._every_steps
@@ -163,11 +175,14 @@ class Resume(keras.callbacks.Callback):
         self._since, self._saved_s = 0, time.monotonic()
         if self._manager is None:
             return
+        keras_inside.release_state(self.model)
         python = random.getstate()
         self._where.state = {
             "epoch": self._epoch,
             "step": self._step,
             "total": self._where.total,
+            "stopped": bool(getattr(self.model, "stop_training", False)),
+            "learning_rate": keras_inside.learning_rate(self.model),
             "position": self._progress.position(),
             "numpy": numpy_state(),
             "python": [python[0], list(python[1]), python[2]],
@@ -199,18 +214,34 @@ class Resume(keras.callbacks.Callback):
     # restoring
 
     def _restore(self) -> None:
-        self._epoch, self._step, found = 0, 0, None
+        found = None
         if self._manager is not None and self._manager.restore_or_initialize() is not None:
             found = self._where.state
         if self._group is not None:
             found = self._group.agree("where to resume", found)[0]
         if not found:
             return
+        self._share_callbacks()
+        self._others.put_back()
         self._where.total = found["total"]
         self._begun = found
-        keras_inside.begin_at_epoch(self.model, found["epoch"])
         self._earlier = found["history"]
+        self._epoch = found["epoch"]
+        first = found["epoch"]
+        if found.get("stopped"):  # by a callback: there is nothing to go on with
+            first = max(first, (self.params or {}).get("epochs", first))
+        keras_inside.begin_at_epoch(self.model, first)
         logger.info("resumed at epoch %d, step %d", found["epoch"], found["step"])
+
+    def _share_callbacks(self) -> None:
+        """Tell the other processes what process 0 has read of the callbacks."""
+        if self._group is None:
+            return
+        aside: dict[str, np.ndarray] = {}
+        mine = encode(self._others.saved, aside, "callbacks")
+        told, names = self._group.agree("the callbacks' states", [mine, list(aside)])[0]
+        arrays = self._progress.arrays_of_first(list(aside.values()) if self._manager else None)
+        self._others.set_state(decode(told, dict(zip(names, arrays, strict=True))))
 
     # stopping
 
@@ -233,45 +264,6 @@ class Resume(keras.callbacks.Callback):
             "start the program again to go on.\n"
         )
         sys.exit(AGAIN_EXIT)
-
-
-class _Where:
-    """Where `fit` is, as a checkpoint keeps it."""
-
-    def __init__(self) -> None:
-        self.state: dict[str, Any] = {}
-        self.total = 0
-
-    def get_state(self) -> dict[str, Any]:
-        """Give what is saved."""
-        return self.state
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Take what was saved."""
-        self.state = state
-
-
-class _Metrics:
-    """The metrics of a model, which a checkpoint of it leaves out."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._values: list[Any] | None = None
-
-    def get_state(self) -> list[Any]:
-        """Copy their values."""
-        return [np.asarray(variable.value) for variable in self._model.metrics_variables]
-
-    def set_state(self, state: list[Any]) -> None:
-        """Remember what was saved."""
-        self._values = state
-
-    def put_back(self) -> None:
-        """Give the metrics the values that were saved."""
-        variables = self._model.metrics_variables
-        if self._values is not None and len(variables) == len(self._values):
-            for variable, value in zip(variables, self._values, strict=True):
-                variable.assign(value)
 
 
 __all__ = ["Resume"]

@@ -119,19 +119,27 @@ def _copy(value: Any) -> np.ndarray:
 
 def _node(node: Found, arrays: dict[str, np.ndarray]) -> Node:
     if node.kind == "state":
-        return Node(key=node.key, state=_state(node), has_state=True)
+        state, aside = _state(node)
+        arrays.update(aside)
+        specs = {key: _spec(array) for key, array in aside.items()}
+        return Node(key=node.key, state=state, has_state=True, aside=specs)
     array = arrays.get(node.key)
     if node.kind == "variable" and array is not None:
-        return Node(key=node.key, array=ArraySpec(array.shape, str(array.dtype)))
+        return Node(key=node.key, array=_spec(array))
     return Node(key=node.key, children=node.children)
 
 
-def _state(node: Found) -> Any:
-    thing = node.thing
+def _spec(array: Any) -> ArraySpec:
+    return ArraySpec(array.shape, str(array.dtype))
+
+
+def _state(node: Found) -> tuple[Any, dict[str, np.ndarray]]:
+    """Read an object's state: as JSON, and the large arrays beside it."""
+    thing, aside = node.thing, {}
     random = isinstance(thing, np.random.Generator)
     state = thing.bit_generator.state if random else thing.get_state()
     try:
-        return encode(state)
+        return encode(state, aside, node.key), aside
     except TypeError as error:
         raise NotTrackableError(
             explain(

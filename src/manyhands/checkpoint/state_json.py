@@ -1,55 +1,73 @@
 """States as JSON, exactly: bytes, tuples, arrays and dicts with any keys included.
 
 In: what `get_state()` gave.  Out: JSON values, and the state again.  Nothing is ever unpickled.
+Large arrays are put aside, under a name: they are stored as the arrays of variables are.
 """
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 
 import ml_dtypes  # noqa: F401  (teaches NumPy the names of bfloat16 and the like)
 import numpy as np
 
+_SMALL_BYTES = 4096
 
-def encode(state: Any) -> Any:
-    """Turn a state into JSON values; TypeError when it holds anything else."""
+
+def encode(state: Any, aside: dict[str, np.ndarray], key: str) -> Any:
+    """Turn a state into JSON values; TypeError when it holds anything else.
+
+    Large arrays are copied into `aside`, under names that begin with `key`.
+    """
     if state is None or isinstance(state, bool | str) or type(state) in (int, float):
         return state
     if isinstance(state, list):
-        return [encode(item) for item in state]
+        return [encode(item, aside, key) for item in state]
     if isinstance(state, tuple):
-        return {"~tuple": [encode(item) for item in state]}
+        return {"~tuple": [encode(item, aside, key) for item in state]}
     if isinstance(state, dict):
-        if all(isinstance(key, str) and not key.startswith("~") for key in state):
-            return {key: encode(item) for key, item in state.items()}
-        return {"~dict": [[encode(key), encode(item)] for key, item in state.items()]}
+        if all(isinstance(name, str) and not name.startswith("~") for name in state):
+            return {name: encode(item, aside, key) for name, item in state.items()}
+        pairs = state.items()
+        return {"~dict": [[encode(n, aside, key), encode(i, aside, key)] for n, i in pairs]}
     if isinstance(state, bytes):
         return {"~bytes": base64.b64encode(state).decode()}
     if isinstance(state, np.ndarray | np.generic) or hasattr(state, "__array__"):
         array = np.asarray(state)
         if array.dtype != object:
-            return {
-                "~array": base64.b64encode(array.tobytes()).decode(),
-                "dtype": str(array.dtype),
-                "shape": list(array.shape),
-            }
+            return _encode_array(array, aside, key)
     raise TypeError(f"{type(state).__name__} is not plain data")
 
 
-def decode(state: Any) -> Any:
+def _encode_array(array: np.ndarray, aside: dict[str, np.ndarray], key: str) -> dict[str, Any]:
+    if array.nbytes > _SMALL_BYTES:
+        name = f"{key}#{len(aside)}"
+        aside[name] = array.copy()
+        return {"~aside": name}
+    return {
+        "~array": base64.b64encode(array.tobytes()).decode(),
+        "dtype": str(array.dtype),
+        "shape": list(array.shape),
+    }
+
+
+def decode(state: Any, aside: Mapping[str, np.ndarray]) -> Any:
     """Turn JSON values back into the state."""
     if isinstance(state, list):
-        return [decode(item) for item in state]
+        return [decode(item, aside) for item in state]
     if not isinstance(state, dict):
         return state
     if "~tuple" in state:
-        return tuple(decode(item) for item in state["~tuple"])
+        return tuple(decode(item, aside) for item in state["~tuple"])
     if "~dict" in state:
-        return {decode(key): decode(item) for key, item in state["~dict"]}
+        return {decode(name, aside): decode(item, aside) for name, item in state["~dict"]}
     if "~bytes" in state:
         return base64.b64decode(state["~bytes"])
+    if "~aside" in state:
+        return aside[state["~aside"]]
     if "~array" in state:
         data = np.frombuffer(base64.b64decode(state["~array"]), dtype=np.dtype(state["dtype"]))
         return data.reshape(state["shape"]).copy()[()]
-    return {key: decode(item) for key, item in state.items()}
+    return {name: decode(item, aside) for name, item in state.items()}

@@ -69,8 +69,15 @@ class ArrayFeeder:
     def position(self) -> dict[str, Any]:
         """Say where training is in its rows, as JSON can hold it."""
         feed = self._current
-        drawn = None if feed is None else feed.drawn_from
-        return {"random": drawn, "batches": 0 if feed is None else feed.num_taken}
+        if feed is None or not feed.is_open:
+            return {"random": None, "batches": 0, "ended": True}
+        if self.rows.shuffle == "batch":  # each batch draws for itself: go on drawing
+            return {"random": None, "batches": feed.num_taken, "goes_on": True}
+        return {"random": feed.drawn_from, "batches": feed.num_taken}
+
+    def finish(self) -> None:
+        """Note that the pass has ended: what comes is another."""
+        self._current = None
 
     def resume(self, position: dict[str, Any], step: int) -> None:
         """Let the next pass be the one that was at this position, `step` steps into its epoch."""
@@ -166,6 +173,11 @@ class ArrayFeed:
     def is_begun(self) -> bool:
         """Whether there is work to take; otherwise `next` gives host batches."""
         return self._ahead is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its order has been drawn."""
+        return self._order is not None
 
     @property
     def num_taken(self) -> int:

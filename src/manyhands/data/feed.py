@@ -65,6 +65,10 @@ class Agreement(Protocol):
         """Let all read the same pass over a dataset."""
         ...
 
+    def everybody(self, what: str, mine: bool) -> bool:
+        """Whether it is so in every process."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedPolicy:

@@ -36,17 +36,36 @@ class StreamFeeder:
     _resumed: dict[str, Any] | None = None
     _start: tuple[int, int] = (0, 0)
     _current: StreamFeed | None = None
+    _last_pass: Any = None
 
     def open(self) -> StreamFeed:
         """Start a pass; the first after `resume`, where that said."""
         resumed, self._resumed = self._resumed, None
+        if resumed is not None and resumed.get("ended"):
+            self._go_past(resumed["pass"])
+            resumed = None
         self._current = StreamFeed(self, resumed)
         return self._current
+
+    def finish(self) -> None:
+        """Note that the pass has ended: what comes is another."""
+        if self._current is not None and self._current.is_open:
+            self._last_pass = self._current.position()["pass"]
+        self._current = None
+
+    def _go_past(self, last_pass: Any) -> None:
+        """Let the source know which pass was the last, so that it begins the one after it."""
+        self._last_pass = last_pass
+        source: Any = None if last_pass is None else iter(self.batches())
+        if hasattr(source, "set_state"):
+            source.set_state(last_pass)
 
     def position(self) -> dict[str, Any]:
         """Say where training is in its data, as JSON can hold it."""
         feed = self._current
-        return {"pass": None, "batches": 0, "random": None} if feed is None else feed.position()
+        if feed is None or not feed.is_open:
+            return {"pass": self._last_pass, "batches": 0, "random": None, "ended": True}
+        return feed.position()
 
     def resume(self, position: dict[str, Any], step: int) -> None:
         """Let the next pass be the one that was at this position, `step` steps into its epoch."""
@@ -87,6 +106,7 @@ class StreamFeed:
         self._start: Any = None
         self._drawn_from: Any = None
         self._no_rows: Any = None
+        self._looked_at: Any = None
         self.begins = True
         """Whether the next turn is the first of an epoch."""
         self._num_taken = 0
@@ -103,7 +123,20 @@ class StreamFeed:
     def _draw(self) -> Any:
         if self._source is None:
             self._source = self._opened()
+        if self._looked_at is not None:
+            batch, self._looked_at = self._looked_at, None
+            return batch
         return next(self._source, _END)
+
+    @property
+    def resumes_at_end(self) -> bool:
+        """Whether an earlier program had used the last batch, and this one finds none left."""
+        if self._resumed is None or self._looked_at is not None:
+            return False
+        self._looked_at = self._draw()
+        ended = self._looked_at is _END
+        agreement = self._feeder.agreement
+        return ended if agreement is None else agreement.everybody("the end of the data", ended)
 
     def position(self) -> dict[str, Any]:
         """Where the pass began, and how many of its batches have been used since.
@@ -114,7 +147,7 @@ class StreamFeed:
             "pass": self._start,
             "batches": self._num_taken,
             "random": self._drawn_from,
-            "replayed": self._start is None,
+            "goes_on": self._start is None,
         }
 
     def _opened(self) -> Iterator[Any]:
@@ -137,6 +170,11 @@ class StreamFeed:
             if hasattr(source, "get_state") and not self._num_taken:
                 self._start = source.get_state()
         return source
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has asked the source for anything."""
+        return self._source is not None
 
     @property
     def is_begun(self) -> bool:

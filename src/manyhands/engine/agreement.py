@@ -57,6 +57,23 @@ class Agreement:
         if odd is not None:
             raise self._unlike(what, answers, odd)
 
+    def everybody(self, what: str, mine: bool) -> bool:
+        """Whether it is so in every process."""
+        return all(self.group.agree(what, mine))
+
+    def arrays_of_first(self, arrays: list[np.ndarray] | None) -> list[np.ndarray]:
+        """Give process 0's arrays to all; the others pass None."""
+        own = arrays if self.group.index == 0 and arrays is not None else []
+        told = self.group.agree("arrays", [[list(a.shape), str(a.dtype)] for a in own])[0]
+        bits = [np.frombuffer(array.tobytes(), np.uint8) for array in own]
+        if self.group.index:
+            sizes = [int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in told]
+            bits = [np.zeros(size, np.uint8) for size in sizes]
+        return [
+            np.asarray(part).view(np.dtype(dtype)).reshape(shape).copy()
+            for part, (shape, dtype) in zip(self._from_first(bits), told, strict=True)
+        ]
+
     def state(self, names: Sequence[str], values: list[Any]) -> list[Any]:
         """Give state that is the same on every process: process 0's, where they differ.
 

@@ -47,6 +47,13 @@ def steps_per_launch(
     return even or most
 
 
+def meeting(stride: int, every: int | None) -> int:
+    """Shorten launches so that they end where somebody looks, each so many steps."""
+    if every is None:
+        return stride
+    return next(length for length in range(min(stride, every), 0, -1) if every % length == 0)
+
+
 def steps_unrolled(num_steps: int, *, platform: str) -> int:
     """Choose how many steps of a launch are laid out one after the other in its loop.
 

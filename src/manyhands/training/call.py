@@ -25,6 +25,8 @@ class Call:
     """Somebody looks between single batches: one launch each, and the weights are up to date."""
     undisturbed: bool
     """Nobody else's code runs between two epochs, to change the data or draw random numbers."""
+    callbacks: tuple[Any, ...] = ()
+    """Those that were passed, without Keras' own."""
     num_epochs: int = 0
     """Passes that training will make over its data, as far as one can tell; 0 for the rest."""
     within: Call | None = None
@@ -42,12 +44,24 @@ class Call:
             undisturbed=keras_inside.runs_only_known_code(
                 model, callbacks, arguments.get("validation_data")
             ),
+            callbacks=tuple(keras_inside.user_callbacks(callbacks)),
             num_epochs=(
                 arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
                 if arguments["called"] == "fit"
                 else 0
             ),
         )
+
+    @property
+    def keeps_place(self) -> bool:
+        """Whether somebody keeps the place in the data, so that nothing is drawn ahead of it."""
+        return any(getattr(callback, "keeps_place", False) for callback in self.callbacks)
+
+    @property
+    def looks_every(self) -> int | None:
+        """After so many steps somebody wants to look, which may be the end of a launch."""
+        steps = [getattr(callback, "looks_every", None) for callback in self.callbacks]
+        return min((count for count in steps if count), default=None)
 
     @property
     def repeats_data(self) -> bool:

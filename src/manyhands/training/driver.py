@@ -27,7 +27,7 @@ from manyhands.engine import (
 )
 from manyhands.engine.agreement import agreement_on
 from manyhands.engine.interrupts import interrupts
-from manyhands.plan import steps_per_launch
+from manyhands.plan import meeting, steps_per_launch
 from manyhands.training import call as calls
 from manyhands.training.checks import check_data
 from manyhands.training.step_function import StepFunction
@@ -105,11 +105,17 @@ class PlacementDriver:
         return lambda: own(group.index, group.size, self.placement.share)
 
     def changes(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Change what Keras was asked for: one process shows how far training is, not all."""
-        del arguments
-        if self.agreement is None or self.agreement.group.index == 0:
-            return {}
-        return {"verbose": 0}
+        """Change what Keras was asked for.
+
+        One process shows how far training is, not all.  Who keeps what callbacks do comes last.
+        """
+        changes: dict[str, Any] = {}
+        ordered = keras_inside.resumers_last(arguments.get("callbacks"))
+        if ordered is not None:
+            changes["callbacks"] = ordered
+        if self.agreement is not None and self.agreement.group.index:
+            changes["verbose"] = 0
+        return changes
 
     @contextmanager
     def around(self, model: Any, role: Role, arguments: dict[str, Any]) -> Iterator[None]:
@@ -162,17 +168,21 @@ class PlacementDriver:
         call, function = found
         free = stride == 1 and not call.watched
         if free:
-            stride = self._free_stride(model, function, feeder, call.role)
+            stride = meeting(
+                self._free_stride(model, function, feeder, call.role), call.looks_every
+            )
         keep = stride > 1 and self._keeps(call, feeder)
         on_host = self.placement.platform == "cpu"
+        threads = _feed_threads(on_host=on_host, keep=keep, watched=call.watched)
+        draws_ahead = feeder.rows.shuffle == "batch" and call.keeps_place
         return FeedPolicy(
             placer=function.program,
             steps_per_turn=stride,
             fixed_turns=not free,
             keep_on_device=keep,
             turns_ahead=1 if on_host else 3,
-            num_threads=_feed_threads(on_host=on_host, keep=keep, watched=call.watched),
-            early_passes=call.num_epochs if call.undisturbed else 0,
+            num_threads=0 if draws_ahead else threads,
+            early_passes=call.num_epochs if call.undisturbed and not call.keeps_place else 0,
         )
 
     def _free_stride(

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from manyhands.engine import keras_inside
+from manyhands.engine.agreement import agreement_on
 from manyhands.errors import ScopeError, explain
 from manyhands.training import call as calls
 
@@ -35,7 +38,20 @@ class Progress:
         """Begin this epoch at a place that was saved, so many steps into it."""
         self._feeder().resume(position, step)
 
+    def callbacks(self) -> tuple[Any, ...]:
+        """List the callbacks that `fit` was given."""
+        return self._call().callbacks
+
+    def arrays_of_first(self, arrays: list[np.ndarray] | None) -> list[np.ndarray]:
+        """Give process 0's arrays to all processes; the others pass None."""
+        driver: Any = keras_inside.driver_of(self._model)
+        agreement = agreement_on(driver.placement)
+        return arrays or [] if agreement is None else agreement.arrays_of_first(arrays)
+
     def _feeder(self) -> Any:
+        return self._call().feeders[0]
+
+    def _call(self) -> calls.Call:
         call = calls.current(self._model)
         assert call is not None, "fit is running"
-        return (call.within or call).feeders[0]
+        return call.within or call

@@ -45,13 +45,17 @@ class StepFunction:
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
         """Run the next turn of the feed."""
+        if iterator is keras_inside.ended:
+            unchanged = tuple(list(part) for part in state)
+            parts = keras_inside.hold_state(self._model, self._role, unchanged, lambda value: value)
+            return self._model.get_metrics_result(), parts
         begins = getattr(iterator, "begins", True)  # before the work is taken
         work = self._work(iterator)
         given = []
         with interrupts.held():
             agree = self._agreement is not None and begins
             if state is not self._held or agree:
-                parts = keras_inside.own_state(self._model, self._role, state)
+                parts = keras_inside.own_state(state)
                 self._state = self.program.place_state(self._agreed(parts) if agree else parts)
             for batches in work:
                 logs, self._state = self._launch(batches)

@@ -18,7 +18,8 @@ from manyhands.engine.keras_inside.binding import (
     driver_of,
     function_of,
 )
-from manyhands.engine.keras_inside.epochs import FeedEpochIterator
+from manyhands.engine.keras_inside.epochs import FeedEpochIterator, ended
+from manyhands.engine.keras_inside.optimizers import learning_rate, set_learning_rate
 from manyhands.engine.keras_inside.state import (
     Part,
     begin_at_epoch,
@@ -29,6 +30,8 @@ from manyhands.engine.keras_inside.state import (
     state_names,
 )
 from manyhands.engine.keras_inside.watchers import (
+    derived_attributes,
+    resumers_last,
     runs_only_known_code,
     user_callbacks,
     watches_batches,
@@ -48,15 +51,20 @@ __all__ = [
     "begin_at_epoch",
     "bind",
     "compiles",
+    "derived_attributes",
     "driver_of",
+    "ended",
     "function_of",
     "get_state",
     "hold_state",
     "install",
+    "learning_rate",
     "own_state",
     "release_state",
+    "resumers_last",
     "rows_given",
     "runs_only_known_code",
+    "set_learning_rate",
     "state_names",
     "user_callbacks",
     "watches_batches",

@@ -41,6 +41,10 @@ class Feeder(Protocol):
         """Begin the next pass ahead of time, if that changes nothing."""
         ...
 
+    def finish(self) -> None:
+        """Note that the pass has ended."""
+        ...
+
     def take_start(self) -> tuple[int, int]:
         """Steps of this epoch, and of this pass, that were done in an earlier program; once."""
         ...

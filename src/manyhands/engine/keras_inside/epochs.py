@@ -6,12 +6,16 @@ looks between them.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from keras.src.backend.jax.trainer import JAXEpochIterator
 
 from manyhands.engine.keras_inside.binding import Feeder, active
+
+ended: Iterator[Any] = iter(())
+"""In place of a feed: the step function runs nothing, and gives the metrics as they are."""
 
 
 class FeedEpochIterator(JAXEpochIterator):
@@ -39,6 +43,8 @@ class FeedEpochIterator(JAXEpochIterator):
             self._steps_seen = 0
         step, seen = self._feeder.take_start()
         self._steps_seen += seen
+        if step and self._nothing_is_left(num_steps):
+            yield step, step - 1, ended  # which an earlier program did not come to
         for launched in self._current_iterator.begin(num_steps and num_steps - step):
             if self._num_batches and self._steps_seen >= self._num_batches:
                 if self.steps_per_epoch:
@@ -49,8 +55,26 @@ class FeedEpochIterator(JAXEpochIterator):
             step += launched
         if self._num_batches and self._steps_seen >= self._num_batches:
             self._steps_seen = 0
+            self._feeder.finish()
             if self.steps_per_epoch is None:
                 self._feeder.open_early(self._num_batches)
             else:
                 self._current_iterator = self._feeder.open()
         self.data_adapter.on_epoch_end()
+
+    def _nothing_is_left(self, num_steps: int | None) -> bool:
+        """Whether a resumed epoch had just used up its data."""
+        if num_steps:
+            return bool(self._num_batches and self._steps_seen >= self._num_batches)
+        return getattr(self._current_iterator, "resumes_at_end", False)
+
+    @contextmanager
+    def catch_stop_iteration(self) -> Generator[None, None, None]:
+        """End an epoch whose data has ended before Keras thought so."""
+        with super().catch_stop_iteration():
+            try:
+                yield
+            except StopIteration:
+                if self._feeder is not None:
+                    self._feeder.finish()
+                raise

@@ -1,4 +1,4 @@
-"""Keras' optimizers: what happens to gradients before they are applied.
+"""Keras' optimizers: what happens to gradients before they are applied, and the learning rate.
 
 In: a function over gradients.  Out: every optimizer's `apply`, through it.
 """
@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from keras import Variable
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 
 
@@ -24,3 +25,22 @@ def install_optimizers(*, before_apply: Callable[[list[Any]], list[Any]]) -> Non
         return original(self, before_apply(list(grads)), trainable_variables)
 
     BaseOptimizer.apply = apply
+
+
+def learning_rate(model: Any) -> float | None:
+    """Read the learning rate that callbacks may set; None where a schedule decides."""
+    rate = _rate_of(model)
+    return None if rate is None else float(rate.value)
+
+
+def set_learning_rate(model: Any, value: float | None) -> None:
+    """Set it, as callbacks do."""
+    rate = _rate_of(model)
+    if rate is not None and value is not None:
+        rate.assign(value)
+
+
+def _rate_of(model: Any) -> Any:
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    rate = getattr(optimizer, "_learning_rate", None)
+    return rate if isinstance(rate, Variable) else None

@@ -43,12 +43,11 @@ _HOLDERS = 3
 """A value is held by its variable, by Keras' state, and by the state that goes to the program."""
 
 
-def own_state(model: Any, role: Role, state: Any) -> State:
+def own_state(state: Any) -> State:
     """Give a state that the step may use up: what anybody else holds is copied.
 
     After an EMA overwrite, for one, the weights and their averages are the same arrays.
     """
-    del model, role
     return tuple(to_give_away(list(part), _HOLDERS) for part in state)
 
 

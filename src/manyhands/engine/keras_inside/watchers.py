@@ -10,6 +10,7 @@ from typing import Any
 import keras
 from keras.src.backend.jax.trainer import JAXTrainer
 from keras.src.callbacks.callback_list import CallbackList
+from keras.src.callbacks.monitor_callback import MonitorCallback
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import is_default
 
@@ -90,3 +91,18 @@ def runs_only_known_code(model: Any, callbacks: Any, validation: Any) -> bool:
         )
         and (validation is None or _are_arrays(validation))
     )
+
+
+def derived_attributes(callback: Any) -> set[str]:
+    """Name the attributes of a callback that Keras sets anew in every `fit`."""
+    monitors = {"monitor_op", "min_delta"} if isinstance(callback, MonitorCallback) else set()
+    return {"params", "_model"} | monitors
+
+
+def resumers_last(callbacks: Any) -> list[Any] | None:
+    """Order callbacks so that those come last which keep what the others do; None: they do."""
+    if callbacks is None or isinstance(callbacks, CallbackList):
+        return None
+    listed = keras.tree.flatten(callbacks)
+    ordered = sorted(listed, key=lambda callback: getattr(callback, "keeps_place", False))
+    return None if ordered == listed else ordered

@@ -1,0 +1,154 @@
+"""What a running `fit` must remember besides its model, as a checkpoint keeps it.
+
+In: the model and the other callbacks of its `fit`.  Out: objects with `get_state` and `set_state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from manyhands.engine import keras_inside
+
+_SMALL_BYTES = 2**20
+
+
+class Where:
+    """Where `fit` is."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, Any] = {}
+        self.total = 0
+        """Steps since the first program began."""
+
+    def get_state(self) -> dict[str, Any]:
+        """Give what is saved."""
+        return self.state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take what was saved."""
+        self.state = state
+
+
+class Metrics:
+    """The metrics of a model, which a checkpoint of it leaves out."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._values: list[Any] | None = None
+
+    def get_state(self) -> list[Any]:
+        """Copy their values."""
+        return [np.asarray(variable.value) for variable in self._model.metrics_variables]
+
+    def set_state(self, state: list[Any]) -> None:
+        """Remember what was saved."""
+        self._values = state
+
+    def put_back(self) -> None:
+        """Give the metrics the values that were saved."""
+        variables = self._model.metrics_variables
+        if self._values is not None and len(variables) == len(self._values):
+            for variable, value in zip(variables, self._values, strict=True):
+                variable.assign(value)
+
+
+class Others:
+    """What the other callbacks have learned since training began: EarlyStopping's best, its wait.
+
+    A callback that has `get_state()` and `set_state(state)` is asked; of any other the attributes
+    count that hold numbers, strings, arrays, lists and dicts of them, and have changed.
+    """
+
+    def __init__(self, callbacks: Sequence[Any]) -> None:
+        self._callbacks = list(callbacks)
+        self._before = [_attributes(callback) for callback in self._callbacks]
+        self._saved: list[Any] = []
+
+    def get_state(self) -> list[Any]:
+        """Give what each has learned, with the name of its class."""
+        return [
+            [type(callback).__name__, _learned(callback, before)]
+            for callback, before in zip(self._callbacks, self._before, strict=True)
+        ]
+
+    def set_state(self, state: list[Any]) -> None:
+        """Remember what was saved."""
+        self._saved = state
+
+    @property
+    def saved(self) -> list[Any]:
+        """What was saved by an earlier program."""
+        return self._saved
+
+    def put_back(self) -> None:
+        """Give it to the callbacks: each to the next of its class."""
+        left = list(self._saved)
+        for callback in self._callbacks:
+            name = type(callback).__name__
+            found = next((entry for entry in left if entry[0] == name), None)
+            if found is not None:
+                left.remove(found)
+                _teach(callback, found[1])
+
+
+def _learned(callback: Any, before: dict[str, Any]) -> Any:
+    if _speaks_for_itself(callback):
+        return callback.get_state()
+    now = _attributes(callback)
+    return {name: value for name, value in now.items() if not _same(value, before.get(name, now))}
+
+
+def _teach(callback: Any, learned: Any) -> None:
+    if _speaks_for_itself(callback):
+        callback.set_state(learned)
+    else:
+        vars(callback).update({name: _copied(value) for name, value in learned.items()})
+
+
+def _speaks_for_itself(callback: Any) -> bool:
+    return all(callable(getattr(callback, name, None)) for name in ("get_state", "set_state"))
+
+
+def _attributes(callback: Any) -> dict[str, Any]:
+    """Copy the attributes of a callback that are plain data."""
+    if _speaks_for_itself(callback):
+        return {}
+    passed_by = keras_inside.derived_attributes(callback)
+    return {
+        name: _copied(value)
+        for name, value in vars(callback).items()
+        if name not in passed_by and _is_plain(value)
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _is_plain(part) for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return all(_is_plain(part) for part in value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype != object
+    return value is None or isinstance(value, bool | str) or type(value) in (int, float)
+
+
+def _copied(value: Any) -> Any:
+    """Copy what the callback may change in place; large arrays are taken for data, which is not."""
+    if isinstance(value, dict):
+        return {name: _copied(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_copied, value)) if type(value) in (list, tuple) else value
+    is_small = isinstance(value, np.ndarray) and value.nbytes <= _SMALL_BYTES
+    return value.copy() if is_small else value
+
+
+def _same(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return one is other or bool(np.array_equal(one, other))
