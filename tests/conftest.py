@@ -5,7 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import manyhands as mh
+QUICK_TO_COMPILE = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_parallel_codegen_split_count=1"
+)
+"""Small models compile longer than they run; what they compute does not change."""
+if "cuda" not in os.environ.get("JAX_PLATFORMS", ""):
+    os.environ.setdefault("XLA_FLAGS", QUICK_TO_COMPILE)  # for this process and those it starts
+
+import manyhands as mh  # noqa: E402
 
 mh.config.set_virtual_devices(8)
 

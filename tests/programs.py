@@ -13,7 +13,7 @@ def run(source: str, *, timeout_s: float = 240, **environment: str) -> subproces
     clean = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("MANYHANDS_", "KERAS_", "XLA_", "PYTEST_"))
+        if not name.startswith(("MANYHANDS_", "KERAS_", "XLA_CLIENT_", "XLA_PYTHON_", "PYTEST_"))
     }
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(source)],

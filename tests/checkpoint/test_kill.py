@@ -27,7 +27,11 @@ def program():
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={k: v for k, v in os.environ.items() if not k.startswith(("MANYHANDS_", "XLA_"))},
+        env={
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("MANYHANDS_", "XLA_CLIENT_", "XLA_PYTHON_"))
+        },
     )
     yield process
     process.kill()

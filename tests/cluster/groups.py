@@ -26,7 +26,8 @@ def free_ports(count: int) -> list[int]:
 
 def clean_environment(**more: str) -> dict[str, str]:
     """Give the environment of a fresh shell."""
-    unwanted = ("MANYHANDS_", "KERAS_", "XLA_", "PYTEST_", "TF_CONFIG", "SLURM_", "OMPI_", "PMI_")
+    unwanted = ("MANYHANDS_", "KERAS_", "XLA_CLIENT_", "XLA_PYTHON_", "PYTEST_")
+    unwanted += ("TF_CONFIG", "SLURM_", "OMPI_", "PMI_")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
     paths = [str(Path(__file__).parents[2] / "src"), str(Path(__file__).parents[2])]
     paths += [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]

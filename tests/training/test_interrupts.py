@@ -13,6 +13,14 @@ from manyhands.engine.interrupts import Interrupts
 from tests.programs import output_of
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard():
+    """A shell starts programs in the background with Ctrl-C switched off; not so here."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def press():
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.01)
@@ -120,6 +128,7 @@ mh.config.set_virtual_devices(3)
 import keras
 import numpy as np
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell switched it off
 with mh.MirroredStrategy().scope():
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, use_bias=False)])
 # One step adds exactly 1 to every weight: SGD with rate 1 on loss = -sum(w).
