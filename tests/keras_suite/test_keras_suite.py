@@ -17,8 +17,8 @@ HERE = Path(__file__).parent
 SUITE = Path(keras.__file__).parent / "src" / "trainers" / "trainer_test.py"
 
 EXCEPTIONS = {
-    "TestTrainer::test_fit_eval_flow_for_jax_model_weights": "asserts that Keras empties the variables while it "
-    "trains; under manyhands a callback finds the latest weights in them",
+    "TestTrainer::test_fit_eval_flow_for_jax_model_weights": "asserts that Keras empties the "
+    "variables while it trains; under manyhands a callback finds the latest weights in them",
 }
 
 
