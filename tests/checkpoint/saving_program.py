@@ -16,7 +16,7 @@ import manyhands  # noqa: F401  (first: it chooses Keras' backend)
 # isort: split
 import keras
 import numpy as np
-import orbax.checkpoint  # noqa: F401  (loaded once for all children)
+import tensorstore  # noqa: F401  (loaded once for all children)
 
 from manyhands.checkpoint import Checkpoint, CheckpointManager
 

@@ -171,7 +171,9 @@ def test_large_arrays_in_states_are_stored_beside_the_others(tmp_path):
             self.held = state
 
     one, other = Holder(5000), Holder(1)
-    path = Checkpoint(holder=one, v=keras.Variable([1.0])).write(tmp_path / "ckpt")
+    saved = Checkpoint(holder=one, v=keras.Variable([1.0]))
+    path = saved.write(tmp_path / "ckpt")
+    saved.sync()
     assert (tmp_path / "ckpt" / "manifest.json").stat().st_size < 20_000
     Checkpoint(holder=other).read(path).expect_partial()
     assert other.held[0].tobytes() == one.held[0].tobytes()

@@ -23,11 +23,11 @@ NUM_KILLS = 20
 LONG = ["--epochs", "40", "--every-steps", "2"]
 
 
-def start(directory, *options, arguments=(), **environment):
+def start(directory, *options, arguments=(), program=PROGRAM, **environment):
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "manyhands.cli.main", "run", "--no-shim"),
-            *(*options, PROGRAM, str(directory), *arguments),
+            *(*options, program, str(directory), *arguments),
         ],
         env=clean_environment(**environment),
         stdout=subprocess.PIPE,
@@ -42,7 +42,7 @@ def finished(running, timeout_s=300):
     return last_json(out), err
 
 
-def children_of(pid):
+def children_of(pid, program="survival_program"):
     """List the training processes of a launcher."""
     found = []
     for entry in Path("/proc").iterdir():
@@ -53,7 +53,7 @@ def children_of(pid):
             command = (entry / "cmdline").read_text()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if parent == pid and "survival_program" in command:
+        if parent == pid and program in command:
             found.append(int(entry.name))
     return found
 

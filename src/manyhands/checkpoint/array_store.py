@@ -1,17 +1,16 @@
-"""Arrays in a directory, by Orbax.
+"""Arrays in a directory, by TensorStore.
 
 In: host arrays by key.  Out: the same arrays, bit for bit.
-Orbax writes the arrays (Zarr 3 in one OCDBT store, by many threads) and gives them back.  Its own
-asynchrony and its finalisation by rename stop at the directory it writes, and cannot cover our
-manifest next to it: so both are ours (background.py, disk.py), and Orbax is called in our thread.
-It refuses arrays without elements, which have no bytes to store, and it does not know every small
-float: those are stored as unsigned integers of the same width.
-Orbax takes a second to import, so that happens at the first use.
+The layout is Orbax's: Zarr 3 arrays in one OCDBT store.  Orbax itself cannot be used in a group of
+processes: in all but the first its writer passes NumPy arrays by, whoever it is told is the first,
+and what it leaves is a checkpoint without values.  Being atomic and asynchronous is ours anyway
+(disk.py, background.py), for the manifest beside the arrays must be so together with them.
+Arrays without elements have no bytes to store, and TensorStore does not know every small float:
+those are stored as unsigned integers of the same width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -24,60 +23,49 @@ if TYPE_CHECKING:
 
 
 def write_arrays(directory: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays into a directory that does not exist yet."""
-    import orbax.checkpoint as ocp
+    """Write arrays into a directory that does not exist yet; all are on the disk in the end."""
+    import tensorstore as ts
 
-    stored = {_name(key): _as_bits(array) for key, array in arrays.items() if array.size}
+    stored = {key: _as_bits(array) for key, array in arrays.items() if array.size}
     if not stored:
         return
-    with _checkpointer() as checkpointer:
-        checkpointer.save(directory, args=ocp.args.PyTreeSave(stored))
+    directory.mkdir()
+    with ts.Transaction() as all_at_once:
+        writes = []
+        for key, array in stored.items():
+            place = ts.open(
+                _spec(directory, key),
+                create=True,
+                dtype=array.dtype,
+                shape=array.shape,
+                chunk_layout=ts.ChunkLayout(chunk_shape=array.shape),
+                transaction=all_at_once,
+            ).result()
+            writes.append(place.write(array))
+        for write in writes:
+            write.result()
 
 
 def read_arrays(directory: Path, specs: dict[str, ArraySpec]) -> dict[str, np.ndarray]:
     """Read the arrays of these keys."""
+    import tensorstore as ts
+
     arrays = {k: np.zeros(s.shape, s.dtype) for k, s in specs.items() if 0 in s.shape}
     wanted = [key for key in specs if key not in arrays]
-    for key, bits in zip(wanted, _read(directory, wanted), strict=True):
-        arrays[key] = bits.view(np.dtype(specs[key].dtype))
+    opened = [ts.open(_spec(directory, key), open=True) for key in wanted]
+    reads = [place.result().read() for place in opened]
+    for key, read in zip(wanted, reads, strict=True):
+        arrays[key] = np.asarray(read.result()).view(np.dtype(specs[key].dtype))
     return arrays
 
 
-def _read(directory: Path, keys: list[str]) -> Iterable[np.ndarray]:
-    if not keys:
-        return []
-    import orbax.checkpoint as ocp
-
-    names = [_name(key) for key in keys]
-    with _checkpointer() as checkpointer:
-        tree = checkpointer.restore(
-            directory,
-            args=ocp.args.PyTreeRestore(
-                item=dict.fromkeys(names, 0),
-                restore_args={name: ocp.RestoreArgs(restore_type=np.ndarray) for name in names},
-                partial_restore=True,
-            ),
-        )
-    return [np.asarray(tree[name]) for name in names]
-
-
-def _checkpointer() -> Any:
-    """Write and read alone: Orbax would otherwise wait for the other processes of a group."""
-    import jax
-    import orbax.checkpoint as ocp
-
-    me = jax.process_index()
-    alone = ocp.options.MultiprocessingOptions(
-        primary_host=me, active_processes={me}, barrier_sync_key_prefix=f"process{me}"
-    )
-    handler = ocp.PyTreeCheckpointHandler(
-        use_ocdbt=True, use_zarr3=True, use_compression=False, multiprocessing_options=alone
-    )
-    return ocp.Checkpointer(handler, multiprocessing_options=alone)
+def _spec(directory: Path, key: str) -> dict[str, Any]:
+    store = {"driver": "ocdbt", "base": f"file://{quote(str(directory))}/", "path": _name(key)}
+    return {"driver": "zarr3", "kvstore": store}
 
 
 def _name(key: str) -> str:
-    return quote(key, safe="")
+    return quote(key, safe="") + "/"
 
 
 def _as_bits(array: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ kept, and raised at the next save or `sync`.  The interpreter does not end befor
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 from collections.abc import Callable
@@ -77,15 +78,10 @@ class Background:
             self._failure = path, failure
 
     def _wait_at_exit(self) -> None:
-        """Wait before Python closes its executors, which Orbax needs (as Python 3.11 to 3.13 do).
-
-        Where that hook is gone, Python still joins our thread, and a late save may fail.
-        """
+        """Say so at the end of the program if the last save failed; Python waits for our thread."""
         if not self._at_exit:
             self._at_exit = True
-            register = getattr(threading, "_register_atexit", None)
-            if register is not None:
-                register(self._end)
+            atexit.register(self._end)
 
     def _end(self) -> None:
         self.wait()

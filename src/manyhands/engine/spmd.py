@@ -227,6 +227,10 @@ class SpmdProgram:
 
     def flops(self, state: State, layout: RowLayout, arrays: Arrays) -> float | None:
         """Count the floating-point operations of one step, from the program before compiling."""
+        return count_flops(self.traced(state, layout, arrays).jaxpr)
+
+    def traced(self, state: State, layout: RowLayout, arrays: Arrays) -> Any:
+        """Trace one step for these shapes, without running it."""
         specs = [
             jax.ShapeDtypeStruct(
                 (layout.padded_rows, *part.shape[1:]) if has_rows else part.shape,
@@ -236,8 +240,7 @@ class SpmdProgram:
             for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True)
         ]
         state = jax.tree.map(self._whole_spec, state)
-        traced = self._one.trace(state, rebuild(arrays, specs), layout)
-        return count_flops(traced.jaxpr)
+        return self._one.trace(state, rebuild(arrays, specs), layout)
 
     def _whole_spec(self, part: jax.Array) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(

@@ -27,8 +27,8 @@ _CHANGES = {
     "tf.device": "for new values; a device that is not there is replaced by one that is",
     "tf.name_scope": "accepted; names are not needed",
     "tf.control_dependencies": "accepted; everything runs in the order it is written",
-    "tf.train.Checkpoint": "own files, on Orbax; TensorFlow's own checkpoints cannot be read",
-    "tf.train.CheckpointManager": "own files, on Orbax; TensorFlow's own cannot be read",
+    "tf.train.Checkpoint": "own files; TensorFlow's own checkpoints cannot be read",
+    "tf.train.CheckpointManager": "own files; TensorFlow's own checkpoints cannot be read",
     "tf.io.VarLenFeature": "gives the values, not a SparseTensor",
     "tf.io.serialize_tensor": "own bytes; TensorFlow's cannot be read",
     "tf.config.set_logical_device_configuration": (
