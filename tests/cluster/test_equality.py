@@ -13,7 +13,7 @@ from tests.once import once
 from tests.oracle import assert_same
 
 PROGRAM = ["-m", "tests.cluster.training_program"]
-FOUR = [case for case in CASES if case.name in ("mlp", "cnn_batchnorm", "random_layers")]
+MANY = {4: ("cnn_batchnorm", "random_layers"), 8: ("mlp",)}
 
 
 def trained(folder, cases, devices):
@@ -39,8 +39,10 @@ def test_two_processes_equal_one(case, two_processes, tmp_path_factory):
     check(case, two_processes, 2, tmp_path_factory)
 
 
+@pytest.mark.parametrize("count", sorted(MANY))
 @pytest.mark.usefixtures("float64")
-def test_four_processes_equal_one(tmp_path, tmp_path_factory):
-    trained(tmp_path, FOUR, [1, 1, 1, 1])
-    for case in FOUR:
-        check(case, tmp_path, 4, tmp_path_factory)
+def test_many_processes_equal_one(count, tmp_path, tmp_path_factory):
+    cases = [case for case in CASES if case.name in MANY[count]]
+    trained(tmp_path, cases, [1] * count)
+    for case in cases:
+        check(case, tmp_path, count, tmp_path_factory)

@@ -14,6 +14,7 @@ from manyhands.cluster.resolvers import (
     auto,
 )
 from manyhands.cluster.spec import ClusterSpec
+from manyhands.cluster.tls import Tls
 
 __all__ = [
     "ClusterResolver",
@@ -27,6 +28,7 @@ __all__ = [
     "SimpleClusterResolver",
     "SlurmClusterResolver",
     "TFConfigClusterResolver",
+    "Tls",
     "auto",
     "join",
     "joined",

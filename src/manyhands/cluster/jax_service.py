@@ -10,6 +10,7 @@ tests/cluster/test_jax_service.py fails when a new JAX changes what is used here
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -29,7 +30,7 @@ def serve(address: str, num_processes: int, tls: Tls | None) -> None:
         num_processes,
         heartbeat_timeout=_MONTH_S,
         shutdown_timeout=1,
-        **_certificates(_jax.get_distributed_runtime_service, tls),
+        **_certificates(tls),
     )
 
 
@@ -52,7 +53,7 @@ def join(
         shutdown_timeout=1,
         shutdown_on_destruction=False,
         use_compression=True,
-        **_certificates(_jax.get_distributed_runtime_client, tls),
+        **_certificates(tls),
     )
     state.process_id, state.num_processes = index, num_processes
     state.coordinator_address = address
@@ -76,10 +77,11 @@ def _cpu_client(own_host: str) -> Any:
     return xla_bridge.make_cpu_client(collectives)
 
 
-def _certificates(function: Any, tls: Tls | None) -> dict[str, str]:
+def check(tls: Tls | None) -> None:
+    """Refuse certificates that this JAX cannot use, or that are not there."""
     if tls is None:
-        return {}
-    if "mtls_cert_file" not in (function.__doc__ or ""):
+        return
+    if "mtls_cert_file" not in (_jax.get_distributed_runtime_service.__doc__ or ""):
         raise ClusterError(
             explain(
                 "This JAX cannot protect its coordinator with certificates.",
@@ -87,8 +89,23 @@ def _certificates(function: Any, tls: Tls | None) -> dict[str, str]:
                 fix="install JAX 0.12 or later, or leave the certificates out.",
             )
         )
+    for name in ("certificate", "key", "authority"):
+        path = Path(getattr(tls, name))
+        if not path.is_file():
+            raise ClusterError(
+                explain(
+                    "A file with a certificate or key is not there.",
+                    got=f"Tls({name}={str(path)!r})",
+                    fix="pass the paths of PEM files on this machine.",
+                )
+            )
+
+
+def _certificates(tls: Tls | None) -> dict[str, str]:
+    if tls is None:
+        return {}
     return {
-        "mtls_cert_file": tls.certificate,
-        "mtls_key_file": tls.key,
-        "mtls_ca_file": tls.authority,
+        "mtls_cert_file": str(tls.certificate),
+        "mtls_key_file": str(tls.key),
+        "mtls_ca_file": str(tls.authority),
     }

@@ -69,6 +69,7 @@ def _refuse_another(wanted: Membership, membership: Membership) -> None:
 def _join(membership: Membership, tls: Tls | None) -> Group:
     from manyhands.cluster import jax_service
 
+    jax_service.check(tls)
     settings = config.settings()
     timeout_s = settings.timeout_s
     hub = _open_hub(membership, settings, tls) if membership.index == 0 else None
