@@ -6,8 +6,9 @@ compiled over whole batches), *rows* (plain Python, generators and files, on Gra
 parallel).  Functions compiled and called one op at a time may differ in the last bit of a float.
 """
 
+from manyhands.data.dataset.changing import AUTOTUNE
 from manyhands.data.dataset.core import Core
-from manyhands.data.dataset.dataset import AUTOTUNE, Dataset
+from manyhands.data.dataset.dataset import Dataset
 from manyhands.data.dataset.example import (
     BytesList,
     Example,

@@ -7,16 +7,16 @@ and the rest stays index arithmetic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from manyhands.data.dataset.calling import Function, Place
-from manyhands.data.dataset.draws import Draws, Run
+from manyhands.data.dataset.calling_stage import CallingStage
+from manyhands.data.dataset.draws import Run
 from manyhands.data.dataset.moving import Over
 from manyhands.data.dataset.orders import Sieved
-from manyhands.data.dataset.stage import UNKNOWN, IndexPlan, Rows, Stage, split, start
+from manyhands.data.dataset.stage import UNKNOWN, IndexPlan, Rows, split, start
 from manyhands.data.dataset.traced import decide
 from manyhands.errors import DataError, explain
 
@@ -24,21 +24,8 @@ _SAMPLES = 3
 _BLOCK = 256
 
 
-@dataclass(eq=False)
-class Filter(Stage):
+class Filter(CallingStage):
     """The elements for which a function says yes."""
-
-    parent: Stage
-    function: Function
-    draws: Draws | None
-
-    def __post_init__(self) -> None:
-        self.parents = (self.parent,)
-
-    @property
-    def title(self) -> str:
-        """How the user wrote it."""
-        return f"filter({getattr(self.function.call, '__name__', 'function')})"
 
     @property
     def way(self) -> str:
@@ -80,21 +67,8 @@ class Filter(Stage):
         return FilteredRows(self.parent.rows(run), self.function, *run.draw(self.draws))
 
 
-@dataclass(eq=False)
-class TakeWhile(Stage):
+class TakeWhile(CallingStage):
     """The elements before the first for which a function says no."""
-
-    parent: Stage
-    function: Function
-    draws: Draws | None
-
-    def __post_init__(self) -> None:
-        self.parents = (self.parent,)
-
-    @property
-    def title(self) -> str:
-        """How the user wrote it."""
-        return f"take_while({getattr(self.function.call, '__name__', 'function')})"
 
     def length(self) -> int:
         """How many elements."""

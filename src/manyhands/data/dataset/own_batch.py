@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.data.dataset.batching import stack
+from manyhands.data.dataset.batching import Batch, stack
 from manyhands.data.dataset.draws import Run
 from manyhands.data.dataset.moving import Over
 from manyhands.data.dataset.spec import with_rows
-from manyhands.data.dataset.stage import IndexPlan, Rows, Stage
+from manyhands.data.dataset.stage import IndexPlan, Rows
 from manyhands.data.dataset.structure import map_leaves
 
 
@@ -27,34 +27,11 @@ class Part(tuple):
     __slots__ = ()
 
 
-@dataclass(eq=False)
-class OwnBatch(Stage):
+@dataclass(eq=False, kw_only=True)
+class OwnBatch(Batch):
     """Our rows of each batch."""
 
-    parent: Stage
-    size: int
-    drop_remainder: bool
     share: Callable[[int], slice]
-
-    def __post_init__(self) -> None:
-        self.parents = (self.parent,)
-
-    @property
-    def title(self) -> str:
-        """How the user wrote it."""
-        return f"batch({self.size})"
-
-    @property
-    def is_batched(self) -> bool:
-        """Whether its elements are batches."""
-        return True
-
-    def length(self) -> int:
-        """How many elements."""
-        rows = self.parent.length()
-        if rows < 0:
-            return rows
-        return rows // self.size if self.drop_remainder else -(-rows // self.size)
 
     def _spec(self) -> Any:
         return with_rows(self.parent.spec, None)

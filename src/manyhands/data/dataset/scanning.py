@@ -10,32 +10,22 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from manyhands.data.dataset.calling import Function, Place
-from manyhands.data.dataset.draws import Draws, Run
+from manyhands.data.dataset.calling import Place
+from manyhands.data.dataset.calling_stage import CallingStage
+from manyhands.data.dataset.draws import Run
 from manyhands.data.dataset.mapping import loosened
 from manyhands.data.dataset.moving import Over
 from manyhands.data.dataset.spec import leaf_dtype, loosest, spec_of
-from manyhands.data.dataset.stage import Rows, Stage
+from manyhands.data.dataset.stage import Rows
 from manyhands.data.dataset.structure import leaves, same_nesting
 from manyhands.errors import DataError, explain
 
 
-@dataclass(eq=False)
-class Scan(Stage):
+@dataclass(eq=False, kw_only=True)
+class Scan(CallingStage):
     """What a function gives for each element and the state it left before."""
 
-    parent: Stage
     first: Any
-    function: Function
-    draws: Draws | None
-
-    def __post_init__(self) -> None:
-        self.parents = (self.parent,)
-
-    @property
-    def title(self) -> str:
-        """How the user wrote it."""
-        return f"scan({getattr(self.function.call, '__name__', 'function')})"
 
     def _spec(self) -> Any:
         found = [spec_of(element) for element in self.peek(2)]

@@ -63,7 +63,7 @@ def _own_parts(stage: Stage, rows: ShareOf) -> Stage | None:
         inner = _own_parts(stage.parent, rows)
         return None if inner is None else replace(stage, parent=inner)
     if type(stage) is Batch and stage.padding is None:
-        return OwnBatch(stage.parent, stage.size, stage.drop_remainder, rows)
+        return OwnBatch(stage.parent, stage.size, stage.drop_remainder, share=rows)
     return None
 
 
