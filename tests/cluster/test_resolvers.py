@@ -21,6 +21,7 @@ from manyhands.cluster import (
 )
 from manyhands.cluster.resolvers.slurm import expand_counts, expand_hosts
 from manyhands.errors import ClusterError
+from tests.programs import output_of
 
 CLUSTER = {"chief": ["c:1"], "worker": ["w0:1", "w1:1"], "evaluator": ["e:1"]}
 
@@ -276,3 +277,12 @@ def test_a_simple_resolver():
     assert resolver.master("worker", 0) == "grpc://a:1"
     assert resolver.num_accelerators() == {"GPU": 2}
     assert resolver.membership().index == 1
+
+
+def test_counting_gpus_leaves_jax_to_be_joined():
+    source = """
+    import manyhands as mh
+    resolver = mh.cluster.SimpleClusterResolver({"worker": ["localhost:1"]})
+    print(resolver.num_accelerators(), mh.config.has_started())
+    """
+    assert output_of(source, JAX_PLATFORMS="cpu").strip() == "{} False"

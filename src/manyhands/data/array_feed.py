@@ -19,6 +19,7 @@ import numpy as np
 from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, Placer, PolicyMaker
 from manyhands.data.gather import take_rows
 from manyhands.data.order import RowOrder, numbered, numpy_state, set_numpy_state
+from manyhands.data.resumable import Resumable
 from manyhands.plan import Turn, cut_turns
 
 
@@ -43,7 +44,7 @@ class Rows(Protocol):
 
 
 @dataclass
-class ArrayFeeder:
+class ArrayFeeder(Resumable):
     """Feeds arrays: a new order of rows each pass, the same arrays on the devices."""
 
     rows: Rows
@@ -55,15 +56,12 @@ class ArrayFeeder:
     _early: ArrayFeed | None = None
     _num_passes: int = 0
     _early_passes: int = 0
-    _resumed: dict[str, Any] | None = None
-    _start: tuple[int, int] = (0, 0)
     _current: ArrayFeed | None = None
 
     def open(self) -> ArrayFeed:
         """Start a pass over the rows: the one begun early, if there is one."""
-        if self._resumed is not None:
-            return self._reopen()
-        self._current = self._open_next()
+        position = self._take_position()
+        self._current = self._open_next() if position is None else self._reopened(position)
         return self._current
 
     def position(self) -> dict[str, Any]:
@@ -79,24 +77,11 @@ class ArrayFeeder:
         """Note that the pass has ended: what comes is another."""
         self._current = None
 
-    def resume(self, position: dict[str, Any], step: int) -> None:
-        """Let the next pass be the one that was at this position, `step` steps into its epoch."""
-        self._resumed = position
-        self._start = (step, position["batches"])
-
-    def take_start(self) -> tuple[int, int]:
-        """Steps of this epoch, and of this pass, that were done in an earlier program; once."""
-        start, self._start = self._start, (0, 0)
-        return start
-
-    def _reopen(self) -> ArrayFeed:
-        position, self._resumed = self._resumed, None
-        assert position is not None
+    def _reopened(self, position: dict[str, Any]) -> ArrayFeed:
         if position["random"] is not None:
             set_numpy_state(position["random"])
         self.rows.refresh()
-        self._current = ArrayFeed(self, first=position["batches"])
-        return self._current
+        return ArrayFeed(self, first=position["batches"])
 
     def _open_next(self) -> ArrayFeed:
         feed, self._early = self._early, None

@@ -18,6 +18,7 @@ import numpy as np
 from manyhands.data.dataset.own_batch import Part
 from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, PolicyMaker
 from manyhands.data.order import numpy_state, set_numpy_state
+from manyhands.data.resumable import Resumable
 
 
 def _turns(stride: int, num_steps: int | None) -> Iterator[int]:
@@ -25,7 +26,7 @@ def _turns(stride: int, num_steps: int | None) -> Iterator[int]:
 
 
 @dataclass
-class StreamFeeder:
+class StreamFeeder(Resumable):
     """Feeds what a data adapter of Keras yields."""
 
     batches: Callable[[], Iterable[Any]]
@@ -33,14 +34,12 @@ class StreamFeeder:
     agreement: Agreement | None = None
     counts: FeedCounts = field(default_factory=FeedCounts)
     _open: list[Ahead] = field(default_factory=list)
-    _resumed: dict[str, Any] | None = None
-    _start: tuple[int, int] = (0, 0)
     _current: StreamFeed | None = None
     _last_pass: Any = None
 
     def open(self) -> StreamFeed:
         """Start a pass; the first after `resume`, where that said."""
-        resumed, self._resumed = self._resumed, None
+        resumed = self._take_position()
         if resumed is not None and resumed.get("ended"):
             self._go_past(resumed["pass"])
             resumed = None
@@ -66,16 +65,6 @@ class StreamFeeder:
         if feed is None or not feed.is_open:
             return {"pass": self._last_pass, "batches": 0, "random": None, "ended": True}
         return feed.position()
-
-    def resume(self, position: dict[str, Any], step: int) -> None:
-        """Let the next pass be the one that was at this position, `step` steps into its epoch."""
-        self._resumed = position
-        self._start = (step, position["batches"])
-
-    def take_start(self) -> tuple[int, int]:
-        """Steps of this epoch, and of this pass, that were done in an earlier program; once."""
-        start, self._start = self._start, (0, 0)
-        return start
 
     def open_early(self, num_steps: int) -> None:
         """Never: asking for a batch is something the source can notice."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
+from manyhands import config
 from manyhands.cluster.membership import Membership, membership_of
 from manyhands.cluster.spec import ClusterSpec
+from manyhands.devices import nvml
+from manyhands.devices.choose import local_devices
 
 
-class ClusterResolver:
+class ClusterResolver(ABC):
     """Tells which tasks there are, and which of them this process is."""
 
     rpc_layer: str | None = "grpc"
@@ -18,9 +22,9 @@ class ClusterResolver:
     why: str = "a cluster resolver"
     """What it looked at, for people to read."""
 
+    @abstractmethod
     def cluster_spec(self) -> ClusterSpec:
         """Every task of the cluster."""
-        raise NotImplementedError
 
     def master(
         self,
@@ -46,9 +50,7 @@ class ClusterResolver:
     ) -> dict[str, int]:
         """How many GPUs this process has: {"GPU": 2}; {} where there is none."""
         del task_type, task_id, config_proto
-        from manyhands.devices.choose import local_devices
-
-        count = len(local_devices("gpu"))
+        count = len(local_devices("gpu")) if config.has_started() else _gpus_to_come()
         return {"GPU": count} if count else {}
 
     def get_task_type(self) -> str | None:
@@ -62,3 +64,8 @@ class ClusterResolver:
     def membership(self) -> Membership:
         """This process' place among those that train together."""
         return membership_of(self.cluster_spec(), self.task_type, self.task_id, why=self.why)
+
+
+def _gpus_to_come() -> int:
+    """Count the GPUs without starting JAX, which has to join its group first."""
+    return len(nvml.read(config.visible_gpus()).gpus) if config.jax_may_use_gpus() else 0
