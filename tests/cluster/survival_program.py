@@ -21,6 +21,7 @@ parser.add_argument("--float64", action="store_true")
 parser.add_argument("--seconds-a-step", type=float, default=0.0)
 parser.add_argument("--epochs", type=int, default=4)
 parser.add_argument("--every-steps", type=int, default=3)
+parser.add_argument("--early", action="store_true", help="stop when it gets no better")
 options = parser.parse_args()
 strategy = mh.MultiWorkerMirroredStrategy()
 
@@ -59,8 +60,12 @@ with strategy.scope():
     )
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True), metrics=["accuracy"])
 resume = mh.callbacks.Resume(options.directory, every_steps=options.every_steps)
+callbacks = [resume, Slowly()]
+if options.early:
+    best = keras.callbacks.EarlyStopping("loss", 0.05, patience=3, restore_best_weights=True)
+    callbacks.append(best)
 history = model.fit(
-    x, y, batch_size=16, epochs=options.epochs, verbose=0, callbacks=[resume, Slowly()]
+    x, y, batch_size=16, epochs=options.epochs, verbose=0, callbacks=callbacks
 ).history
 if index == 0:
     weights = model.get_weights()

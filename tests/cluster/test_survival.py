@@ -149,6 +149,20 @@ class TestSurvival:
         assert "process 1 hangs" in err
         assert told == undisturbed["short"]
 
+    def test_every_process_stops_early_where_it_would_have(self, tmp_path):
+        early = ["--float64", "--early", "--epochs", "40", "--every-steps", "1"]
+        whole, _ = finished(start(tmp_path / "whole", "--processes", "2", arguments=early))
+        assert 4 <= len(whole["loss"]) < 40
+        cut, slow = tmp_path / "cut", ["--seconds-a-step", "0.05"]
+        survive = ["--processes", "2", "--max-restarts", "1"]
+        running = start(cut, *survive, arguments=[*early, *slow])
+        while not list(cut.glob("ckpt-1[0-9]")):
+            time.sleep(0.02)
+        os.kill(children_of(running.pid)[1], signal.SIGKILL)
+        told, err = finished(running)
+        assert "restart 1 of 1" in err
+        assert told == whole
+
     def test_machines_start_again_together(self, undisturbed, tmp_path):
         machines = two_machines(tmp_path, "--max-restarts", "3")
         while not list(tmp_path.glob("ckpt-1*")):
