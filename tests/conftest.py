@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 QUICK_TO_COMPILE = (
-    "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_parallel_codegen_split_count=1"
 )
 """Small models compile longer than they run; what they compute does not change."""

@@ -19,10 +19,12 @@ strategy = mh.MultiWorkerMirroredStrategy()
 import jax  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
+from keras.src.backend.common import dtypes  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 keras.config.set_floatx("float64")
 keras.config.set_dtype_policy("float64")
+dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"  # or Keras takes means in float32
 
 ROWS, BATCH = 43, 8
 rng = np.random.default_rng(0)
