@@ -44,9 +44,9 @@ def measured() -> dict[str, Any]:
     class Timed(mh.callbacks.Resume):
         """Counts how long its saves hold the loop up."""
 
-        def _save(self, *, wait: bool) -> None:
+        def _save(self, *, wait: bool, needed: bool) -> None:
             began_s = time.perf_counter()
-            super()._save(wait=wait)
+            super()._save(wait=wait, needed=needed)
             if not wait:
                 held_s.append(time.perf_counter() - began_s)
 

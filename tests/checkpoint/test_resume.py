@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -54,7 +56,26 @@ def dataset():
     return mh.data.Dataset.from_tensor_slices((X, Y)).shuffle(ROWS, seed=3).batch(BATCH)
 
 
+class Turning(keras.utils.PyDataset):
+    """Batches whose rows change places at the end of each epoch."""
+
+    def __init__(self):
+        super().__init__()
+        self.order = np.arange(ROWS)
+
+    def __len__(self):
+        return STEPS
+
+    def __getitem__(self, index):
+        rows = self.order[index * BATCH : (index + 1) * BATCH]
+        return X[rows] + np.random.normal(size=(1, 4)).astype("float32"), Y[rows]
+
+    def on_epoch_end(self):
+        np.random.shuffle(self.order)
+
+
 DATA = {
+    "sequence": lambda: {"x": Turning(), "shuffle": False},
     "shuffled": lambda: {"x": X, "y": Y, "batch_size": BATCH},
     "in order": lambda: {"x": X, "y": Y, "batch_size": BATCH, "shuffle": False},
     "by batch": lambda: {"x": X, "y": Y, "batch_size": BATCH, "shuffle": "batch"},
@@ -252,6 +273,42 @@ def test_a_finished_run_is_not_trained_again_until_more_epochs_are_asked_for(tmp
     for epochs in (4, 4, 4, 6):
         again = fit(data, mh.callbacks.Resume(tmp_path, every_steps=3), epochs=epochs)
     same(again, whole)
+
+
+def test_a_later_fit_of_the_same_model_has_all_its_epochs(tmp_path):
+    data = DATA["shuffled"]()
+
+    def two_phases(**first):
+        made, _ = fit(data, mh.callbacks.Resume(tmp_path / "a", every_steps=3), **first)
+        second = mh.callbacks.Resume(tmp_path / "b", every_steps=3)
+        return made, made.fit(**data, epochs=2, verbose=0, callbacks=[second]).history
+
+    whole = two_phases()
+    assert len(whole[1]["loss"]) == 2
+    shutil.rmtree(tmp_path / "b")
+    same(two_phases(), whole)  # the first is not done again, the second is
+    made, _ = fit(data, mh.callbacks.Resume(tmp_path / "a"))
+    assert made.fit(**data, epochs=2, verbose=0).epoch == [0, 1]
+
+
+def test_a_callback_may_stand_alone(tmp_path):
+    data = DATA["shuffled"]()
+    whole = fit(data, epochs=2)
+    for epochs in (1, 2):
+        made = model()
+        alone = mh.callbacks.Resume(tmp_path, every_steps=2)
+        history = made.fit(**data, epochs=epochs, verbose=0, callbacks=alone).history
+    same((made, history), whole)
+
+
+@pytest.mark.parametrize("place", ["file", "readonly"])
+def test_a_directory_that_cannot_be_written_is_refused_at_once(tmp_path, place):
+    blocked = tmp_path / "file" if place == "file" else Path("/proc/manyhands")
+    if place == "file":
+        blocked.write_text("not a directory")
+    trained = CrashAfter(step=1)
+    with pytest.raises(mh.checkpoint.CheckpointError, match=r"(?s)cannot be written.*may write to"):
+        fit(DATA["shuffled"](), mh.callbacks.Resume(blocked), trained)
 
 
 def test_sigterm_saves_and_ends_with_75(tmp_path):

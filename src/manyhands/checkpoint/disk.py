@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from manyhands.checkpoint.errors import CheckpointArgumentError
+from manyhands.checkpoint.errors import CheckpointArgumentError, CheckpointWriteError
 from manyhands.errors import explain
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -35,6 +35,24 @@ def local(path: str | os.PathLike[str]) -> Path:
             )
         )
     return Path(text)
+
+
+def require_writable(directory: str | os.PathLike[str]) -> None:
+    """Refuse a directory that cannot be written, before hours have gone into what it is to hold."""
+    place = local(directory)
+    probe = _aside(place / "probe")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as error:
+        raise CheckpointWriteError(
+            explain(
+                "Checkpoints cannot be written to this directory.",
+                got=f"{place}: {error.strerror or error}",
+                fix="give a directory that this user may write to.",
+            )
+        ) from error
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import numpy as np
 from manyhands.engine import keras_inside
 
 _SMALL_BYTES = 2**20
+_ORDER_BYTES = 2**29
 
 
 class Where:
@@ -56,10 +57,10 @@ class Metrics:
 
 
 class Others:
-    """What the other callbacks have learned since training began: EarlyStopping's best, its wait.
+    """What others have learned since training began: EarlyStopping's best, a PyDataset's order.
 
-    A callback that has `get_state()` and `set_state(state)` is asked; of any other the attributes
-    count that hold numbers, strings, arrays, lists and dicts of them, and have changed.
+    One that has `get_state()` and `set_state(state)` is asked; of any other the attributes count
+    that hold numbers, strings, arrays, lists and dicts of them, and have changed.
     """
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
@@ -140,8 +141,13 @@ def _copied(value: Any) -> Any:
         return {name: _copied(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(map(_copied, value)) if type(value) in (list, tuple) else value
-    is_small = isinstance(value, np.ndarray) and value.nbytes <= _SMALL_BYTES
-    return value.copy() if is_small else value
+    return value.copy() if isinstance(value, np.ndarray) and _may_change(value) else value
+
+
+def _may_change(array: np.ndarray) -> bool:
+    """Whether an array is small, or may be an order of rows that is shuffled in place."""
+    is_order = array.ndim == 1 and array.dtype.kind in "iu"
+    return array.nbytes <= (_ORDER_BYTES if is_order else _SMALL_BYTES)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from manyhands.checkpoint import disk
 from manyhands.checkpoint.background import background
 from manyhands.checkpoint.checkpoint import Checkpoint
 from manyhands.checkpoint.errors import CheckpointError, CheckpointWriteError
@@ -92,12 +93,14 @@ class Resume(keras.callbacks.Callback):
         self._ended: tuple[int | None, dict[str, float]] = (None, {})
         self._progress = Progress(self.model)
         self._where, self._metrics, self._numpy = Where(), Metrics(self.model), None
-        self._others = Others([one for one in self._progress.callbacks() if one is not self])
+        self._others = Others([one for one in self._progress.others() if one is not self])
         self._epoch, self._step = 0, 0
         self._manager: CheckpointManager | None = None
         if self._group is None or self._group.index == 0:
+            disk.require_writable(self._directory)
             self._manager = CheckpointManager(self._kept(), self._directory, self._max_to_keep)
         self._restore()
+        self._say_what_is_left()
         self._saved_s = time.monotonic()
         self._since = 0
         self._preempted = threading.Event()
@@ -118,8 +121,7 @@ class Resume(keras.callbacks.Callback):
             self._metrics.put_back()  # Keras has just reset them
             self._others.put_back()  # which have begun this epoch for the second time
             keras_inside.set_learning_rate(self.model, begun["learning_rate"])
-        set_numpy_state(begun["numpy"])
-        random.setstate((begun["python"][0], tuple(begun["python"][1]), begun["python"][2]))
+        _set_random(begun)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Save when it is time, and stop when that was asked for."""
@@ -142,16 +144,19 @@ class Resume(keras.callbacks.Callback):
 
     def _act(self, *, stop: bool) -> None:
         if stop:
-            self._save(wait=True)
+            self._save(wait=True, needed=True)
             self._stop()
         if self._is_time() and not background.is_busy:  # a slow disk makes saves rarer
-            self._save(wait=False)
+            self._save(wait=False, needed=False)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Save the end, and give SIGTERM back."""
         del logs
-        if self._begun is None:  # otherwise nothing was left to do, and all is saved
-            self._save(wait=True)
+        begun, self._begun = self._begun, None
+        if begun is None:
+            self._save(wait=True, needed=False)
+        else:  # nothing was left to do, and all is saved
+            _set_random(begun)
         history, now = self._history(), getattr(self.model, "history", None)
         if now is not None:
             now.epoch, now.history = history["epoch"], history["history"]
@@ -171,7 +176,7 @@ class Resume(keras.callbacks.Callback):
         elapsed_s = time.monotonic() - self._saved_s
         return by_steps or (self._every_s is not None and elapsed_s >= self._every_s)
 
-    def _save(self, *, wait: bool) -> None:
+    def _save(self, *, wait: bool, needed: bool) -> None:
         self._since, self._saved_s = 0, time.monotonic()
         if self._manager is None:
             return
@@ -193,7 +198,7 @@ class Resume(keras.callbacks.Callback):
             if wait:
                 self._manager.sync()
         except CheckpointWriteError as error:
-            if wait:
+            if needed:
                 raise
             warn(f"Training goes on, and the last checkpoint is older than wished. {error}")
 
@@ -227,11 +232,20 @@ class Resume(keras.callbacks.Callback):
         self._begun = found
         self._earlier = found["history"]
         self._epoch = found["epoch"]
-        first = found["epoch"]
+        self._first = found["epoch"]
         if found.get("stopped"):  # by a callback: there is nothing to go on with
-            first = max(first, (self.params or {}).get("epochs", first))
-        keras_inside.begin_at_epoch(self.model, first)
+            self._first = max(self._first, (self.params or {}).get("epochs", self._first))
+        keras_inside.begin_at_epoch(self.model, self._first)
         logger.info("resumed at epoch %d, step %d", found["epoch"], found["step"])
+
+    def _say_what_is_left(self) -> None:
+        if self._begun is not None and self._first >= (self.params or {}).get("epochs", 1):
+            logger.warning(
+                "nothing is left to do: %s holds a training of %d epochs. Ask for more epochs, or "
+                "give another directory for another training.",
+                self._directory,
+                self._begun["epoch"],
+            )
 
     def _share_callbacks(self) -> None:
         """Tell the other processes what process 0 has read of the callbacks."""
@@ -264,6 +278,12 @@ class Resume(keras.callbacks.Callback):
             "start the program again to go on.\n"
         )
         sys.exit(AGAIN_EXIT)
+
+
+def _set_random(state: dict[str, Any]) -> None:
+    set_numpy_state(state["numpy"])
+    version, numbers, gauss = state["python"]
+    random.setstate((version, tuple(numbers), gauss))
 
 
 __all__ = ["Resume"]

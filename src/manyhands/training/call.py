@@ -27,6 +27,8 @@ class Call:
     """Nobody else's code runs between two epochs, to change the data or draw random numbers."""
     callbacks: tuple[Any, ...] = ()
     """Those that were passed, without Keras' own."""
+    datasets: tuple[Any, ...] = ()
+    """Those that may change themselves between epochs."""
     num_epochs: int = 0
     """Passes that training will make over its data, as far as one can tell; 0 for the rest."""
     within: Call | None = None
@@ -45,6 +47,7 @@ class Call:
                 model, callbacks, arguments.get("validation_data")
             ),
             callbacks=tuple(keras_inside.user_callbacks(callbacks)),
+            datasets=tuple(keras_inside.changing_datasets(arguments)),
             num_epochs=(
                 arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
                 if arguments["called"] == "fit"

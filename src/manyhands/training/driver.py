@@ -139,6 +139,8 @@ class PlacementDriver:
 
     def _let_go(self, model: Any, role: Role) -> None:
         keras_inside.release_state(model)
+        if role == "train":
+            keras_inside.forget_first_epoch(model)
         function = keras_inside.function_of(model, role)
         if isinstance(function, StepFunction):
             function.forget()

@@ -38,9 +38,9 @@ class Progress:
         """Begin this epoch at a place that was saved, so many steps into it."""
         self._feeder().resume(position, step)
 
-    def callbacks(self) -> tuple[Any, ...]:
-        """List the callbacks that `fit` was given."""
-        return self._call().callbacks
+    def others(self) -> tuple[Any, ...]:
+        """List the callbacks that `fit` was given, and the data sets that change themselves."""
+        return (*self._call().callbacks, *self._call().datasets)
 
     def arrays_of_first(self, arrays: list[np.ndarray] | None) -> list[np.ndarray]:
         """Give process 0's arrays to all processes; the others pass None."""

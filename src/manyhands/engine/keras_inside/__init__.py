@@ -23,6 +23,7 @@ from manyhands.engine.keras_inside.optimizers import learning_rate, set_learning
 from manyhands.engine.keras_inside.state import (
     Part,
     begin_at_epoch,
+    forget_first_epoch,
     get_state,
     hold_state,
     own_state,
@@ -30,6 +31,7 @@ from manyhands.engine.keras_inside.state import (
     state_names,
 )
 from manyhands.engine.keras_inside.watchers import (
+    changing_datasets,
     derived_attributes,
     resumers_last,
     runs_only_known_code,
@@ -50,10 +52,12 @@ __all__ = [
     "array_rows",
     "begin_at_epoch",
     "bind",
+    "changing_datasets",
     "compiles",
     "derived_attributes",
     "driver_of",
     "ended",
+    "forget_first_epoch",
     "function_of",
     "get_state",
     "hold_state",

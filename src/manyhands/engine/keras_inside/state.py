@@ -113,3 +113,14 @@ def state_names(model: Any, role: Role) -> list[str]:
 def begin_at_epoch(model: Any, epoch: int) -> None:
     """Let a `fit` that has just begun start at this epoch."""
     model._initial_epoch = epoch
+    object.__setattr__(model, _BEGUN_LATER, True)
+
+
+def forget_first_epoch(model: Any) -> None:
+    """Let the next `fit` begin where it says; Keras would go on beginning later."""
+    if getattr(model, _BEGUN_LATER, False):
+        model._initial_epoch = None
+        object.__setattr__(model, _BEGUN_LATER, False)
+
+
+_BEGUN_LATER = "_manyhands_begun_later"

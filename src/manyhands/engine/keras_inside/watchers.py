@@ -94,9 +94,10 @@ def runs_only_known_code(model: Any, callbacks: Any, validation: Any) -> bool:
 
 
 def derived_attributes(callback: Any) -> set[str]:
-    """Name the attributes of a callback that Keras sets anew in every `fit`."""
+    """Name the attributes of a callback or data set that belong to this `fit` alone."""
     monitors = {"monitor_op", "min_delta"} if isinstance(callback, MonitorCallback) else set()
-    return {"params", "_model"} | monitors
+    workers = {"_workers", "_use_multiprocessing", "_max_queue_size"}  # of a PyDataset
+    return {"params", "_model"} | monitors | workers
 
 
 def resumers_last(callbacks: Any) -> list[Any] | None:
@@ -105,4 +106,11 @@ def resumers_last(callbacks: Any) -> list[Any] | None:
         return None
     listed = keras.tree.flatten(callbacks)
     ordered = sorted(listed, key=lambda callback: getattr(callback, "keeps_place", False))
-    return None if ordered == listed else ordered
+    as_it_is = isinstance(callbacks, list | tuple) and ordered == list(callbacks)
+    return None if as_it_is else ordered  # Keras runs one that is not in a list on a thread
+
+
+def changing_datasets(arguments: dict[str, Any]) -> list[Any]:
+    """List the data sets of a `fit` that may change themselves between epochs."""
+    given = (arguments.get("x"), arguments.get("validation_data"))
+    return [data for data in given if isinstance(data, keras.utils.PyDataset)]
