@@ -85,6 +85,44 @@ def test_it_starts_again_so_often(tmp_path):
     assert done.returncode == 3
 
 
+def test_one_process_is_started_again_too(tmp_path):
+    source = """
+    import os, sys
+    print("attempt", os.environ["MANYHANDS_ATTEMPT"], os.environ.get("MANYHANDS_COORDINATOR"))
+    sys.exit(3 if os.environ["MANYHANDS_ATTEMPT"] == "0" else 0)
+    """
+    done = launched(tmp_path, source, "--no-shim", "--max-restarts", "2")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == ["[0] attempt 0 None", "[0] attempt 1 None"]
+    assert "starting again (restart 1 of 2)" in done.stderr
+
+
+JOINED = """
+import sys, time
+import manyhands as mh
+strategy = mh.MultiWorkerMirroredStrategy()
+index = strategy.group.index
+"""
+
+
+def test_whose_program_failed_is_blamed(tmp_path):
+    source = JOINED + "if index: raise ValueError('as asked')\nstrategy.group.agree('the rest', 1)"
+    done = launched(tmp_path, source, "--no-shim", "--processes", "2")
+    assert done.returncode == 1
+    assert "process 1 ended with exit code 1; the group ends" in done.stderr
+    assert "ValueError: as asked" in done.stderr
+    assert "process 1 was lost: its program ended with ValueError: as asked" in done.stdout
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_who_left_before_the_others_is_named(tmp_path, failing):
+    source = JOINED + f"if index == {failing}: sys.exit()\nstrategy.group.agree('the rest', 1)"
+    done = launched(tmp_path, source, "--no-shim", "--processes", "2", timeout_s=50)
+    assert done.returncode
+    told = f"process {failing} has ended its program, while others wait for it at: the rest"
+    assert told in done.stdout
+
+
 def test_a_process_that_keeps_dying_is_left_out(tmp_path):
     source = """
     import os, sys
@@ -168,6 +206,15 @@ def test_a_signal_stops_everything(waiting, number, code):
         (["--processes", "2", "--nodes", "2"], "--coordinator host:port"),
         (["--nodes", "2", "--node-rank", "2", "--coordinator", "h:1"], "--node-rank 0"),
         (["--processes", "2", "--min-processes", "3"], "choose fewer"),
+        (["--processes", "2", "--heartbeat", "0"], "got: --heartbeat 0"),
+        (["--processes", "2", "--timeout", "-3"], "got: --timeout -3"),
+        (["--processes", "2", "--devices", "0"], "got: --devices 0"),
+        (["--processes", "2", "--coordinator", "nowhere"], "got: --coordinator nowhere"),
+        (["--nodes", "0"], "got: --nodes 0"),
+        (["--node-rank", "1"], "--nodes 1 --node-rank 1"),
+        (["--min-processes", "0"], "got: --min-processes 0"),
+        (["--max-restarts", "-1"], "--max-restarts 3"),
+        (["--processes", "1", "--log-dir", "/proc/nowhere"], "name a directory"),
         (["--processes", "2", "--memory-limit", "much"], "--memory-limit 0.4"),
         (["--processes", "3", "--memory-limit", "0.5"], "--memory-limit 0.33 or less"),
         (["--processes", "2", "--memory-limit", "4GB"], "--memory-limit 0.4"),

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cluster.groups import clean_environment, free_ports, last_json
+from tests.cluster.groups import clean_environment, free_ports, last_json, tf_configs
 from tests.once import once
 
 PROGRAM = str(Path(__file__).parent / "survival_program.py")
@@ -58,10 +58,14 @@ def children_of(pid, program="survival_program"):
     return found
 
 
-def two_machines(directory, *options):
+def two_machines(directory, *options, scheduler=None):
     """Start a launcher for each of two machines, which find each other by address."""
     coordinator = f"127.0.0.1:{free_ports(1)[0]}"
     slow = ["--float64", "--seconds-a-step", "0.2"]
+    if scheduler == "TF_CONFIG":
+        return [
+            start(directory, *options, arguments=slow, TF_CONFIG=config) for config in tf_configs(2)
+        ]
     return [
         start(
             directory,
@@ -163,13 +167,14 @@ class TestSurvival:
         assert "restart 1 of 1" in err
         assert told == whole
 
-    def test_machines_start_again_together(self, undisturbed, tmp_path):
-        machines = two_machines(tmp_path, "--max-restarts", "3")
+    @pytest.mark.parametrize("scheduler", [None, "TF_CONFIG"])
+    def test_machines_start_again_together(self, undisturbed, tmp_path, scheduler):
+        machines = two_machines(tmp_path, "--max-restarts", "3", scheduler=scheduler)
         while not list(tmp_path.glob("ckpt-1*")):
             time.sleep(0.05)
         os.kill(children_of(machines[1].pid)[0], signal.SIGKILL)
         told, err = finished(machines[0])
-        assert "a process on another machine was lost" in err
+        assert "stopped because another process was lost" in err
         _, err = machines[1].communicate(timeout=60)
         assert machines[1].returncode == 0, err
         assert "process 1 was ended by signal 9" in err

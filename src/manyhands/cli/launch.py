@@ -7,6 +7,7 @@ import re
 import sys
 
 from manyhands import config
+from manyhands.cluster import auto
 from manyhands.cluster.launching import LaunchPlan, Supervisor
 from manyhands.devices import nvml
 from manyhands.errors import ClusterError, explain
@@ -14,9 +15,19 @@ from manyhands.errors import ClusterError, explain
 _UNITS = {"": 2**20, "mb": 2**20, "mib": 2**20, "gb": 2**30, "gib": 2**30}
 
 
+def wants_a_launcher(options: argparse.Namespace) -> bool:
+    """Whether any option asks for more than running the program in this process."""
+    given = (
+        *(options.processes, options.memory_limit, options.log_dir, options.coordinator),
+        *(options.min_processes, options.heartbeat, options.timeout),
+        *(options.per_gpu or None, options.max_restarts or None, options.node_rank or None),
+        None if options.nodes == 1 else options.nodes,
+    )
+    return any(value is not None for value in given)
+
+
 def launch(options: argparse.Namespace) -> int:
     """Start the processes and stay with them."""
-    least = options.min_processes
     gpus = _gpus() if options.per_gpu else ()
     if options.per_gpu and not gpus:
         raise ClusterError(
@@ -27,15 +38,17 @@ def launch(options: argparse.Namespace) -> int:
             )
         )
     count = options.processes if options.processes is not None else max(1, len(gpus))
-    everywhere = count * options.nodes
-    if least is not None and not 1 <= least <= everywhere:
+    if options.max_restarts < 0:
         raise ClusterError(
             explain(
-                "--min-processes lies between 1 and the number of processes.",
-                got=f"--min-processes {least} with {everywhere} processes",
-                fix="choose fewer, or leave it out to always start as many.",
+                "--max-restarts is a number from 0 on.",
+                got=f"--max-restarts {options.max_restarts}",
+                fix="--max-restarts 3; a large number for as good as always.",
             )
         )
+    scheduled = _scheduled(options)
+    if scheduled is None:
+        _refuse_too_many(options, count)
     plan = LaunchPlan(
         num_here=count,
         num_nodes=options.nodes,
@@ -44,7 +57,8 @@ def launch(options: argparse.Namespace) -> int:
         gpus=gpus[:count] if options.per_gpu else (),
         memory_fraction=_memory(options, count),
         devices=options.devices,
-        min_processes=least,
+        min_processes=options.min_processes,
+        scheduled=scheduled,
         heartbeat_s=options.heartbeat,
         timeout_s=options.timeout,
     )
@@ -52,6 +66,26 @@ def launch(options: argparse.Namespace) -> int:
         plan, _command(options), max_restarts=options.max_restarts, log_dir=options.log_dir
     )
     return supervisor.run()
+
+
+def _scheduled(options: argparse.Namespace) -> int | None:
+    """Give this process' number where the environment, and no option, says who the others are."""
+    ours = (options.processes, options.coordinator, options.per_gpu or None)
+    if any(value is not None for value in ours) or options.nodes != 1 or options.node_rank:
+        return None
+    return auto().membership().index
+
+
+def _refuse_too_many(options: argparse.Namespace, count: int) -> None:
+    least, everywhere = options.min_processes, count * options.nodes
+    if least is not None and not 1 <= least <= everywhere:
+        raise ClusterError(
+            explain(
+                "--min-processes lies between 1 and the number of processes.",
+                got=f"--min-processes {least} with {everywhere} processes",
+                fix="choose fewer, or leave it out to always start as many.",
+            )
+        )
 
 
 def _command(options: argparse.Namespace) -> list[str]:

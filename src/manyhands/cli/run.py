@@ -68,9 +68,9 @@ def run(options: argparse.Namespace) -> int:
                 fix="pass the path of a Python file: manyhands run train.py",
             )
         )
-    if options.processes is not None or options.per_gpu or options.nodes > 1:
-        from manyhands.cli.launch import launch
+    from manyhands.cli.launch import launch, wants_a_launcher
 
+    if wants_a_launcher(options):
         return launch(options)
     return _run_here(script, options)
 

@@ -21,7 +21,7 @@ from manyhands.cluster.exits import LOST_EXIT
 from manyhands.cluster.membership import Membership
 from manyhands.cluster.stacks import python_stacks
 from manyhands.cluster.stops import Stops
-from manyhands.cluster.wire import Line, LineClosedError, Message
+from manyhands.cluster.wire import MAIN, Line, LineClosedError, Message
 from manyhands.errors import ClusterError, ProcessLostError, explain
 
 _BEAT_S = 1.0
@@ -78,7 +78,7 @@ class Group:
 
     # questions
 
-    def agree(self, name: str, value: Any, *, channel: str = "main") -> list[Any]:
+    def agree(self, name: str, value: Any, *, channel: str = MAIN) -> list[Any]:
         """Give everybody's answer to the same question, in the order of the processes.
 
         Every process must ask the same questions in the same order, for each channel; one that

@@ -11,12 +11,13 @@ from manyhands.cluster.membership import Member
 from manyhands.cluster.wire import Message
 
 
-def held_up_by(said: Mapping[int, Message], limit_s: float) -> list[int]:
-    """Find who is elsewhere while somebody has waited for longer than `limit_s`."""
+def held_up_by(said: Mapping[int, Message], limit_s: float, gone: Sequence[int] = ()) -> list[int]:
+    """Find who is elsewhere, or gone, while somebody has waited for longer than `limit_s`."""
     waited = [message.get("waiting_s", 0.0) for message in said.values()]
     if max(waited, default=0.0) < limit_s:
         return []
-    return [index for index, message in said.items() if not message.get("waiting_s")]
+    elsewhere = [index for index, message in said.items() if not message.get("waiting_s")]
+    return [*elsewhere, *gone]
 
 
 def report(

@@ -19,7 +19,7 @@ from typing import Any
 from manyhands.cluster.hang import held_up_by, report
 from manyhands.cluster.membership import Member
 from manyhands.cluster.roll_call import Guest, RollCall
-from manyhands.cluster.wire import LineClosedError, Message
+from manyhands.cluster.wire import MAIN, LineClosedError, Message
 
 _REPORT_S = 2.0
 
@@ -64,7 +64,7 @@ class Hub:
         self._claims: dict[str, int] = {}
         self._steps: dict[int, int] = {}
         self._changed = threading.Condition()
-        self._over = False
+        self._over = self._all_told = False
         self._roll_call = RollCall(
             server,
             members,
@@ -134,6 +134,7 @@ class Hub:
             guest.said_bye = True
             if message.get("error"):
                 self._lose(guest, f"its program ended with {message['error']}")
+            self._end_what_nobody_answers()
             with self._changed:
                 self._changed.notify_all()
 
@@ -155,6 +156,27 @@ class Hub:
         elif complete:
             values = [question.answers[i] for i in range(len(self._members))]
             self._tell_all({"kind": "answers", "number": number, "values": values})
+        else:
+            self._end_what_nobody_answers()
+
+    def _end_what_nobody_answers(self) -> None:
+        """End the group when somebody waits for the answer of one whose program has ended.
+
+        What threads ask ahead of a program may stay open for good, and does not count.
+        """
+        with self._changed:
+            asked = [
+                (question.name, guest.index)
+                for number, question in self._questions.items()
+                if number.startswith(f"{MAIN} ")
+                for guest in self._guests
+                if guest.said_bye and guest.index not in question.answers
+            ]
+        for name, index in asked[:1]:
+            self._end(
+                f"{self._members[index]} has ended its program, while others wait for it at: "
+                f"{name}."
+            )
 
     def _stopping(self, index: int, step: int) -> None:
         """Choose the step after which all stop: the first that nobody has passed."""
@@ -175,7 +197,9 @@ class Hub:
             present = [guest for guest in self._guests if not guest.said_bye]
             silent_since = time.monotonic() - self._silence_s
             silent = next((guest for guest in present if guest.heard_s < silent_since), None)
-            late = held_up_by({guest.index: guest.where for guest in present}, self._limit_s)
+            said = {guest.index: guest.where for guest in present}
+            gone = [guest.index for guest in self._guests if guest.said_bye]
+            late = held_up_by(said, self._limit_s, gone)
             if silent is None and not late:
                 continue
             self._explain(present)
@@ -210,7 +234,13 @@ class Hub:
         self._roll_call.close()  # who comes now belongs to the next group
         self._tell_all({"kind": "lost", "reason": reason})
         with self._changed:
+            self._all_told = True
             self._changed.notify_all()
+
+    def wait_for_the_end(self, timeout_s: float) -> None:
+        """Stay until everybody has been told that the group ends."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._all_told, timeout_s)
 
     def wait_for_byes(self, timeout_s: float) -> None:
         """Stay until everybody else has gone: they need process 0 until then."""

@@ -6,6 +6,7 @@ In: a Membership.  Out: a Group, with JAX seeing every process' devices.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import sys
 
@@ -119,8 +120,16 @@ def _leave(group: Group, hub: Hub | None) -> None:
     if ended_by is not None and group.hears_of_a_loss(_HEAR_S):
         sys.stdout.flush()
         os._exit(LOST_EXIT)  # it ended because of another, and says so
-    group.leave(f"{type(ended_by).__name__}: {ended_by}"[:500] if ended_by is not None else "")
-    if hub is not None and ended_by is None:
+    if ended_by is not None:
+        group.leave(f"{type(ended_by).__name__}: {ended_by}"[:500])
+        if hub is not None:
+            hub.wait_for_the_end(_HEAR_S)
+        logging.shutdown()
+        sys.stdout.flush()
+        interrupted = isinstance(ended_by, KeyboardInterrupt)
+        os._exit(130 if interrupted else 1)  # now: JAX aborts who outlives its coordinator
+    group.leave()
+    if hub is not None:
         hub.wait_for_byes(_LINGER_S)
 
 

@@ -16,6 +16,8 @@ _MOST_BYTES = 16 * 2**20
 _PIECE = 65536
 
 Message = dict[str, Any]
+MAIN = "main"
+"""The channel of questions that a program asks by itself, not a thread beside it."""
 
 
 class LineClosedError(Exception):

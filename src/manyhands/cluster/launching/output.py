@@ -13,6 +13,8 @@ from collections import deque
 from pathlib import Path
 from typing import IO, Any
 
+from manyhands.errors import ClusterError, explain
+
 _COLOURS = (36, 33, 32, 35, 34, 31)
 _KEPT_LINES = 20
 _NOISE = re.compile(
@@ -34,7 +36,7 @@ class Output:
         self._tails: dict[int, deque[str]] = {}
         self._threads: list[threading.Thread] = []
         if log_dir is not None:
-            log_dir.mkdir(parents=True, exist_ok=True)
+            _make(log_dir)
 
     def follow(self, index: int, pipe: IO[bytes]) -> None:
         """Read one process' words on a thread."""
@@ -82,3 +84,16 @@ class Output:
                 self._screen.flush()
             except (BrokenPipeError, ValueError):
                 pass  # nobody reads any more; the processes go on
+
+
+def _make(log_dir: Path) -> None:
+    try:
+        log_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ClusterError(
+            explain(
+                "The directory for what the processes say cannot be made.",
+                got=f"--log-dir {log_dir}: {error.strerror or error}",
+                fix="name a directory that this user may write to.",
+            )
+        ) from error

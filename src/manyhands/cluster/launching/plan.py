@@ -6,7 +6,7 @@ A value: it starts nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from manyhands.cluster.resolvers.launched import COORDINATOR, NUM_PROCESSES, PROCESS_INDEX
 from manyhands.cluster.spec import split_address
@@ -34,21 +34,31 @@ class LaunchPlan:
     """Go on with fewer where one keeps dying or never comes, but not with fewer than so many."""
     heartbeat_s: int | None = None
     timeout_s: int | None = None
-    extra: dict[str, str] = field(default_factory=dict)
+    scheduled: int | None = None
+    """The number of the one process here, where a scheduler says who the others are."""
 
     def __post_init__(self) -> None:
-        if self.num_here < 1:
-            raise _wrong("At least one process must be started.", f"--processes {self.num_here}")
-        if self.num_nodes < 1 or not 0 <= self.node_rank < self.num_nodes:
+        for option, value, least in (
+            ("--processes", self.num_here, 1),
+            ("--nodes", self.num_nodes, 1),
+            ("--devices", self.devices, 1),
+            ("--min-processes", self.min_processes, 1),
+            ("--heartbeat", self.heartbeat_s, 1),
+            ("--timeout", self.timeout_s, 1),
+        ):
+            if value is not None and value < least:
+                raise _wrong(f"{option} is a number from {least} on.", f"{option} {value}")
+        if not 0 <= self.node_rank < self.num_nodes:
             raise _wrong(
                 "A node's rank is below the number of nodes.",
                 f"--nodes {self.num_nodes} --node-rank {self.node_rank}",
             )
-        if self.num_nodes > 1 and split_address(self.coordinator)[1] is None:
+        if self.num_nodes > 1 and not self.coordinator:
             raise _wrong(
-                "Several machines need to know where process 0 is.",
-                f"--coordinator {self.coordinator or '(not given)'}",
+                "Several machines need to know where process 0 is.", "--coordinator (not given)"
             )
+        if self.coordinator and split_address(self.coordinator)[1] is None:
+            raise _wrong("--coordinator is a host and a port.", f"--coordinator {self.coordinator}")
         if self.gpus and len(self.gpus) != self.num_here:
             raise _wrong(
                 "There is not one GPU for each process.",
@@ -60,8 +70,15 @@ class LaunchPlan:
         """How many processes there are on all machines."""
         return self.num_here * self.num_nodes
 
+    @property
+    def meets_others(self) -> bool:
+        """Whether processes that are started elsewhere belong to the group."""
+        return self.num_nodes > 1 or self.scheduled is not None
+
     def index(self, place: int) -> int:
         """The number in the whole group of a process started here."""
+        if self.scheduled is not None:
+            return self.scheduled
         return self.node_rank * self.num_here + place
 
     def smaller(self) -> LaunchPlan:
@@ -70,21 +87,18 @@ class LaunchPlan:
 
     def environment(self, place: int, *, coordinator: str, attempt: int) -> dict[str, str]:
         """What one process is told."""
-        told = {
-            COORDINATOR: coordinator,
-            NUM_PROCESSES: str(self.num_processes),
-            PROCESS_INDEX: str(self.index(place)),
-            ATTEMPT: str(attempt),
-            "PYTHONUNBUFFERED": "1",
-            **self.extra,
-        }
+        told = {ATTEMPT: str(attempt), "PYTHONUNBUFFERED": "1"}
+        if self.scheduled is None:
+            told[COORDINATOR] = coordinator
+            told[NUM_PROCESSES] = str(self.num_processes)
+            told[PROCESS_INDEX] = str(self.index(place))
         if self.gpus:
             told["CUDA_VISIBLE_DEVICES"] = self.gpus[place]
         if self.memory_fraction is not None:
             told["XLA_CLIENT_MEM_FRACTION"] = f"{self.memory_fraction:.6f}"
         if self.devices is not None:
             told["MANYHANDS_DEVICES"] = str(self.devices)
-        if self.min_processes is not None and self.num_nodes > 1:
+        if self.min_processes is not None and self.meets_others:
             told["MANYHANDS_MIN_PROCESSES"] = str(self.min_processes)
         if self.heartbeat_s is not None:
             told["MANYHANDS_HEARTBEAT"] = str(self.heartbeat_s)

@@ -86,14 +86,14 @@ class Supervisor:
             self._shrink(culprit, died_before)
             died_before = culprit.index
             self._say(
-                f"starting again with {self._plan.num_processes} processes "
+                f"starting again{_with_how_many(self._plan)} "
                 f"(restart {restarts} of {self._max_restarts})."
             )
 
     def _shrink(self, culprit: Child, died_before: int) -> None:
         """Leave out a process that died twice in a row, where fewer are allowed."""
         least = self._plan.min_processes
-        if culprit.index != died_before or least is None or self._plan.num_nodes > 1:
+        if culprit.index != died_before or least is None or self._plan.meets_others:
             return
         if self._plan.num_processes > least:
             self._plan = self._plan.smaller()
@@ -109,9 +109,7 @@ class Supervisor:
         children = []
         for place in range(plan.num_here):
             told = plan.environment(place, coordinator=coordinator, attempt=attempt)
-            told["MANYHANDS_TOKEN"] = (
-                self._token if plan.num_nodes == 1 else config.settings().token
-            )
+            told["MANYHANDS_TOKEN"] = config.settings().token if plan.meets_others else self._token
             told.setdefault(
                 "JAX_COMPILATION_CACHE_DIR",
                 config.environment().get("JAX_COMPILATION_CACHE_DIR", private),
@@ -189,11 +187,15 @@ class Supervisor:
             self._say(f"the last lines of process {culprit.index}:\n{shown}")
 
 
+def _with_how_many(plan: LaunchPlan) -> str:
+    return "" if plan.scheduled is not None else f" with {plan.num_processes} processes"
+
+
 def _fate(child: Child) -> str:
     if child.code is None:
         return "hangs"
     if child.code == LOST_EXIT:
-        return "stopped because a process on another machine was lost"
+        return "stopped because another process was lost"
     return child.describe()
 
 
