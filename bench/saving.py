@@ -55,6 +55,12 @@ def measured() -> dict[str, Any]:
 
         first_s = 0.0
 
+        def get_state(self) -> None:
+            """Nothing of it goes on in a later `fit`."""
+
+        def set_state(self, state: None) -> None:
+            pass
+
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             self.last_s = time.perf_counter()
             if not self.first_s:
