@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,7 +120,8 @@ class Checkpoint:
         """Copy the values, and write them in the background; `then` runs when they are complete."""
         options, place = options or CheckpointOptions(), local(path)
         background.finish()
-        if not _writes(place):
+        group = joined()
+        if group is not None and not group.writes(place.parent):
             return path
         settle()
         taken = saving.snapshot(*self._roots())
@@ -149,16 +149,6 @@ class Checkpoint:
         super().__setattr__(name, value)
         if not name.startswith("_"):
             settle()  # a value may be waiting under this name
-
-
-def _writes(place: Path) -> bool:
-    """Whether this process is the one that writes to a directory of this machine.
-
-    The processes of a group hold the same values; the first that saves somewhere goes on doing so.
-    """
-    group = joined()
-    where = f"{socket.gethostname()}:{place.parent.absolute()}"
-    return group is None or group.claim(f"checkpoints in {where}")
 
 
 def _check(name: str, value: Any) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from manyhands.cluster.exits import LOST_EXIT
@@ -137,6 +139,13 @@ class Group:
             owner = -1
         self._refuse_if_lost()
         return owner == self.index
+
+    def writes(self, place: Path) -> bool:
+        """Whether this process is the one that writes to a place of its machine.
+
+        The processes of a group hold the same values; the first that writes goes on doing so.
+        """
+        return self.claim(f"{socket.gethostname()}:{place.absolute()}")
 
     @property
     def stops(self) -> Stops:

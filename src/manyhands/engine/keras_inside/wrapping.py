@@ -22,6 +22,7 @@ from manyhands.engine.keras_inside import metrics
 from manyhands.engine.keras_inside.binding import FUNCTIONS, active, driver_of
 from manyhands.engine.keras_inside.compiled import install_compiled
 from manyhands.engine.keras_inside.epochs import FeedEpochIterator
+from manyhands.engine.keras_inside.saving import install_saving
 from manyhands.engine.keras_inside.state import get_state, release_state
 from manyhands.engine.keras_inside.steps import install_steps
 from manyhands.engine.roles import STATE_PARTS, Role
@@ -63,6 +64,7 @@ def install(
     _wrap_metrics()
     _wrap_callbacks()
     install_compiled()
+    install_saving()
     for role, function in FUNCTIONS.items():
         _wrap_make_function(role, function)
     for name, role in _CALLS.items():
