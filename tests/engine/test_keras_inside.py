@@ -94,3 +94,21 @@ def test_compile_forgets_the_functions():
     text = source(TRAINER.compile)
     for name in ("train_function", "test_function", "predict_function"):
         assert f"self.{name} = None" in text
+
+
+def test_resuming_finds_what_it_sets():
+    assert "self._initial_epoch or initial_epoch" in source(TRAINER.fit)
+    assert isinstance(keras.optimizers.SGD()._learning_rate, keras.Variable)
+    stopping = keras.callbacks.EarlyStopping(min_delta=1.0)
+    assert {"monitor_op", "min_delta"} <= vars(stopping).keys()
+    assert "self.min_delta *= -1" in source(type(stopping)._set_monitor_op)
+    assert "except StopIteration" in source(EpochIterator.catch_stop_iteration)
+
+
+def test_saving_has_the_names_we_wrap():
+    backup = keras.callbacks.BackupAndRestore
+    assert "self.backup_dir" in source(backup._save_model)
+    assert "self.backup_dir" in source(backup.on_train_end)
+    for name in ("save", "save_weights"):
+        parameters = inspect.signature(inspect.unwrap(getattr(keras.Model, name))).parameters
+        assert list(parameters)[:3] == ["self", "filepath", "overwrite"]
