@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import resource
+import shutil
 import threading
+from contextlib import contextmanager
 
 import keras
 import numpy as np
@@ -27,6 +30,17 @@ def quiet_end():
     yield
     background.wait()
     background._failure = None
+
+
+@contextmanager
+def no_room():
+    """Let no file grow: what a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture
@@ -104,22 +118,34 @@ def test_without_the_background(tmp_path, options):
 
 @pytest.mark.parametrize("again", ["save", "write", "sync"])
 def test_a_failure_is_raised_at_the_next_occasion_with_the_path(tmp_path, again):
-    (tmp_path / "file").write_text("in the way")
     checkpoint = Checkpoint(v=variable())
-    checkpoint.save(tmp_path / "file" / "ckpt")
+    with no_room():
+        checkpoint.save(tmp_path / "full" / "ckpt")
+        background.wait()
     arguments = [] if again == "sync" else [tmp_path / "ckpt"]
-    with pytest.raises(CheckpointWriteError, match=r"file/ckpt-1[\s\S]*fix: free space"):
+    with pytest.raises(CheckpointWriteError, match=r"full/ckpt-1[\s\S]*fix: free space"):
         getattr(checkpoint, again)(*arguments)
     checkpoint.save(tmp_path / "ckpt")  # said once
     checkpoint.sync()
 
 
 def test_a_failure_in_the_foreground_is_raised_at_once(tmp_path):
+    with no_room(), pytest.raises(OSError, match=r"fix: free space"):
+        Checkpoint(v=variable()).write(tmp_path / "x", CheckpointOptions(enable_async=False))
+
+
+def test_a_directory_that_cannot_be_made_is_named_at_once(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OSError, match=r"fix: free space"):
-        Checkpoint(v=variable()).write(
-            tmp_path / "file" / "x", CheckpointOptions(enable_async=False)
-        )
+    with pytest.raises(CheckpointWriteError, match=r"file[\s\S]*fix: give a directory"):
+        Checkpoint(v=variable()).save(tmp_path / "file" / "ckpt")
+
+
+def test_what_the_program_removes_while_it_is_written_is_not_missed(tmp_path):
+    checkpoint = Checkpoint(v=keras.Variable(np.ones(3_000_000, "f4")))
+    for _ in range(3):
+        checkpoint.save(tmp_path / "aside" / "ckpt")
+        shutil.rmtree(tmp_path / "aside", ignore_errors=True)
+        checkpoint.sync()
 
 
 def test_a_program_that_ends_finishes_its_save(tmp_path):
@@ -138,10 +164,12 @@ def test_a_program_that_ends_finishes_its_save(tmp_path):
 def test_a_failure_at_the_end_of_a_program_is_logged(tmp_path):
     from tests.programs import run
 
-    (tmp_path / "file").write_text("in the way")
     source = f"""
+        import resource
         import manyhands as mh, keras
         from manyhands.checkpoint import Checkpoint
-        Checkpoint(v=keras.Variable(1.0)).save({str(tmp_path / "file" / "ckpt")!r})
+        kept = Checkpoint(v=keras.Variable(1.0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        kept.save({str(tmp_path / "ckpt")!r})
     """
     assert "A checkpoint could not be written" in run(source).stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from pathlib import Path
+import subprocess
 
 import keras
 import numpy as np
@@ -301,14 +301,33 @@ def test_a_callback_may_stand_alone(tmp_path):
     same((made, history), whole)
 
 
-@pytest.mark.parametrize("place", ["file", "readonly"])
-def test_a_directory_that_cannot_be_written_is_refused_at_once(tmp_path, place):
-    blocked = tmp_path / "file" if place == "file" else Path("/proc/manyhands")
-    if place == "file":
-        blocked.write_text("not a directory")
-    trained = CrashAfter(step=1)
+@pytest.fixture
+def read_only(tmp_path):
+    """A disk that nobody can write to, not even root."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", str(disk)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"a disk of its own cannot be mounted here: {done.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def refused_at_once(directory):
+    data, trained = DATA["shuffled"](), CrashAfter(step=1)
     with pytest.raises(mh.checkpoint.CheckpointError, match=r"(?s)cannot be written.*may write to"):
-        fit(DATA["shuffled"](), mh.callbacks.Resume(blocked), trained)
+        fit(data, mh.callbacks.Resume(directory), trained)
+
+
+def test_a_read_only_directory_is_refused_at_once(read_only):
+    refused_at_once(read_only)
+    refused_at_once(read_only / "runs")
+
+
+def test_a_file_in_the_place_of_a_directory_is_refused_at_once(tmp_path):
+    (tmp_path / "file").write_text("not a directory")
+    refused_at_once(tmp_path / "file")
 
 
 def test_sigterm_saves_and_ends_with_75(tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
+from tests.cluster.groups import workers
 from tests.examples.test_examples import EXAMPLES, losses, printed
 
 RUN = ["-m", "manyhands.cli.main", "run"]
@@ -23,6 +24,16 @@ def test_the_same_losses_on_any_number_of_processes(tmp_path):
     together = losses("\n".join(line[4:] for line in text.splitlines()))
     np.testing.assert_allclose(together, alone, rtol=2e-4)
     assert "[0] replicas 2" in text
+
+
+def test_the_guide_on_two_workers(tmp_path):
+    guide = EXAMPLES / "tensorflow_programs" / "guide_multi_worker.py"
+    alone = losses(printed([*RUN, guide]))
+    said = workers([*RUN, str(guide), str(tmp_path)], devices=[2, 1])
+    for text in said:
+        assert "replicas: 3 workers: 2" in text
+        np.testing.assert_allclose(losses(text), alone, rtol=2e-4)
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint", "ckpt-3"}
 
 
 def test_the_manifests_are_what_kubernetes_takes():

@@ -75,7 +75,8 @@ class Background:
         try:
             job()
         except BaseException as failure:
-            self._failure = path, failure
+            if path.parent.is_dir():  # otherwise the program has removed what it had saved
+                self._failure = path, failure
 
     def _wait_at_exit(self) -> None:
         """Say so at the end of the program if the last save failed; Python waits for our thread."""

@@ -37,22 +37,34 @@ def local(path: str | os.PathLike[str]) -> Path:
     return Path(text)
 
 
+def make_directory(place: Path) -> None:
+    """Make the directory that checkpoints go to, or say why that cannot be."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(place, error) from error
+
+
 def require_writable(directory: str | os.PathLike[str]) -> None:
     """Refuse a directory that cannot be written, before hours have gone into what it is to hold."""
     place = local(directory)
+    make_directory(place)
     probe = _aside(place / "probe")
     try:
-        place.mkdir(parents=True, exist_ok=True)
         probe.mkdir()
         probe.rmdir()
     except OSError as error:
-        raise CheckpointWriteError(
-            explain(
-                "Checkpoints cannot be written to this directory.",
-                got=f"{place}: {error.strerror or error}",
-                fix="give a directory that this user may write to.",
-            )
-        ) from error
+        raise _unwritable(place, error) from error
+
+
+def _unwritable(place: Path, error: OSError) -> CheckpointWriteError:
+    return CheckpointWriteError(
+        explain(
+            "Checkpoints cannot be written to this directory.",
+            got=f"{place}: {error.strerror or error}",
+            fix="give a directory that this user may write to.",
+        )
+    )
 
 
 @contextmanager

@@ -1,4 +1,8 @@
-"""tf.io.gfile: files and folders of this machine."""
+"""tf.io.gfile: files and folders of this machine.
+
+Who looks at a folder, or removes one, finds the checkpoint that was saved there just before, as in
+TensorFlow, which saves before it goes on: what is still being written is waited for.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any
 
+from manyhands.checkpoint.background import background
 from manyhands.tf.errors import AlreadyExistsError, NotFoundError
 
 FileStatistics = namedtuple("FileStatistics", ["length", "mtime_nsec", "is_directory"])
@@ -77,22 +82,26 @@ Open = GFile
 
 def exists(path: Any) -> bool:
     """Whether it is there."""
+    background.wait()
     return os.path.exists(path)
 
 
 def isdir(path: Any) -> bool:
     """Whether it is a folder."""
+    background.wait()
     return os.path.isdir(path)
 
 
 def glob(pattern: Any) -> list[str]:
     """Find files by a pattern, or several."""
+    background.wait()
     patterns = [pattern] if isinstance(pattern, str | os.PathLike) else pattern
     return [path for one in patterns for path in sorted(globbing.glob(os.fspath(one)))]
 
 
 def listdir(path: Any) -> list[str]:
     """List a folder."""
+    background.wait()
     try:
         return os.listdir(path)
     except FileNotFoundError as error:
@@ -124,6 +133,7 @@ def remove(path: Any) -> None:
 
 def rmtree(path: Any) -> None:
     """Delete a folder and all in it."""
+    background.wait()
     try:
         shutil.rmtree(path)
     except FileNotFoundError as error:
