@@ -29,7 +29,8 @@ def clean_environment(**more: str) -> dict[str, str]:
     unwanted = ("MANYHANDS_", "KERAS_", "XLA_CLIENT_", "XLA_PYTHON_", "PYTEST_")
     unwanted += ("TF_CONFIG", "SLURM_", "OMPI_", "PMI_")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
-    paths = [str(Path(__file__).parents[2] / "src"), str(Path(__file__).parents[2])]
+    root = Path(__file__).parents[2]
+    paths = [str(root / "tests" / "lean"), str(root / "src"), str(root)]
     paths += [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     ours = {"PYTHONPATH": os.pathsep.join(paths), "MANYHANDS_TIMEOUT": "60"}
     return kept | ours | {"JAX_PLATFORMS": "cpu"} | more  # one GPU does not hold two processes
