@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 
 import keras
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 
 import manyhands as mh
 from manyhands.training import feed_counts
+from tests.disks import mounted
 
 ROWS, BATCH, EPOCHS = 50, 8, 4
 STEPS = -(-ROWS // BATCH)
@@ -301,33 +301,27 @@ def test_a_callback_may_stand_alone(tmp_path):
     same((made, history), whole)
 
 
-@pytest.fixture
-def read_only(tmp_path):
-    """A disk that nobody can write to, not even root."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", str(disk)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"a disk of its own cannot be mounted here: {done.stderr.strip()}")
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=False)
+REFUSED = r"(?s)cannot be written.*may write to"
 
 
-def refused_at_once(directory):
-    data, trained = DATA["shuffled"](), CrashAfter(step=1)
-    with pytest.raises(mh.checkpoint.CheckpointError, match=r"(?s)cannot be written.*may write to"):
-        fit(data, mh.callbacks.Resume(directory), trained)
-
-
-def test_a_read_only_directory_is_refused_at_once(read_only):
-    refused_at_once(read_only)
-    refused_at_once(read_only / "runs")
+@pytest.mark.parametrize("name", ["", "runs"])
+def test_a_read_only_directory_is_refused_at_once(tmp_path, name):
+    with mounted(tmp_path / "disk", "ro,size=1m") as disk:
+        resume = mh.callbacks.Resume(disk / name)
+        with pytest.raises(mh.checkpoint.CheckpointError, match=REFUSED):
+            fit(DATA["shuffled"](), resume, CrashAfter(step=1))
 
 
 def test_a_file_in_the_place_of_a_directory_is_refused_at_once(tmp_path):
     (tmp_path / "file").write_text("not a directory")
-    refused_at_once(tmp_path / "file")
+    resume = mh.callbacks.Resume(tmp_path / "file")
+    with pytest.raises(mh.checkpoint.CheckpointError, match=REFUSED):
+        fit(DATA["shuffled"](), resume, CrashAfter(step=1))
+
+
+def test_sigterm_ends_a_program_again_after_a_fit_that_failed(tmp_path):
+    crash(tmp_path, DATA["shuffled"](), step=2)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_sigterm_saves_and_ends_with_75(tmp_path):
@@ -341,7 +335,7 @@ def test_sigterm_saves_and_ends_with_75(tmp_path):
     with pytest.raises(SystemExit) as ended:
         fit(data, mh.callbacks.Resume(tmp_path), Preempt(), epochs=2)
     assert ended.value.code == 75
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     same(fit(data, mh.callbacks.Resume(tmp_path), epochs=2), whole)
 
 

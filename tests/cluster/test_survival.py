@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.cluster.groups import clean_environment, free_ports, last_json, tf_configs
+from tests.disks import mounted
 from tests.once import once
 
 PROGRAM = str(Path(__file__).parent / "survival_program.py")
@@ -203,14 +204,8 @@ class TestSurvival:
 @pytest.fixture
 def small_disk(tmp_path):
     """A disk with room for little more than one checkpoint."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"a disk of its own cannot be mounted here: {done.stderr.strip()}")
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=False)
+    with mounted(tmp_path / "disk", "size=1m") as disk:
+        yield disk
 
 
 def test_a_full_disk_does_not_stop_training(small_disk, tmp_path):

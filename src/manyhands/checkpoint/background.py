@@ -75,8 +75,10 @@ class Background:
         try:
             job()
         except BaseException as failure:
-            if path.parent.is_dir():  # otherwise the program has removed what it had saved
+            if path.parent.is_dir():
                 self._failure = path, failure
+            else:  # a program may throw away what it has just saved
+                logger.warning("%s was not kept: its directory was removed meanwhile", path)
 
     def _wait_at_exit(self) -> None:
         """Say so at the end of the program if the last save failed; Python waits for our thread."""

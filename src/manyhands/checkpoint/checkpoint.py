@@ -16,7 +16,7 @@ import keras
 
 from manyhands.checkpoint import saving
 from manyhands.checkpoint.background import background
-from manyhands.checkpoint.disk import local, make_directory
+from manyhands.checkpoint.disk import local, make_directory, require_directory
 from manyhands.checkpoint.errors import NotTrackableError
 from manyhands.checkpoint.graph import children, kind_of
 from manyhands.checkpoint.index import add_latest
@@ -128,8 +128,7 @@ class Checkpoint:
         taken = saving.snapshot(*self._roots())
 
         def job() -> None:
-            if not place.parent.is_dir():
-                return  # the program did not want it after all
+            require_directory(place.parent)
             saving.write(place, taken)
             if then is not None:
                 then(place)

@@ -45,6 +45,12 @@ def make_directory(place: Path) -> None:
         raise _unwritable(place, error) from error
 
 
+def require_directory(place: Path) -> None:
+    """Refuse to make a directory again that somebody has removed."""
+    if not place.is_dir():
+        raise FileNotFoundError(f"{place} was removed")
+
+
 def require_writable(directory: str | os.PathLike[str]) -> None:
     """Refuse a directory that cannot be written, before hours have gone into what it is to hold."""
     place = local(directory)

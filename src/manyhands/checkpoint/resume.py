@@ -104,7 +104,7 @@ class Resume(keras.callbacks.Callback):
         self._saved_s = time.monotonic()
         self._since = 0
         self._preempted = threading.Event()
-        self._handler = self._catch_sigterm()
+        self._catch_sigterm()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Go to the step of the epoch where it was stopped."""
@@ -150,7 +150,7 @@ class Resume(keras.callbacks.Callback):
             self._save(wait=False, needed=False)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Save the end, and give SIGTERM back."""
+        """Save the end."""
         del logs
         begun, self._begun = self._begun, None
         if begun is None:
@@ -160,9 +160,6 @@ class Resume(keras.callbacks.Callback):
         history, now = self._history(), getattr(self.model, "history", None)
         if now is not None:
             now.epoch, now.history = history["epoch"], history["history"]
-        if self._handler is not None:
-            signal.signal(signal.SIGTERM, self._handler)
-            self._handler = None
 
     # saving
 
@@ -259,10 +256,11 @@ class Resume(keras.callbacks.Callback):
 
     # stopping
 
-    def _catch_sigterm(self) -> Any:
-        if threading.current_thread() is not threading.main_thread():
-            return None
-        return signal.signal(signal.SIGTERM, lambda *_: self._preempted.set())
+    def _catch_sigterm(self) -> None:
+        """Note SIGTERM while `fit` runs; whoever had it before has it again afterwards."""
+        if threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, lambda *_: self._preempted.set())
+            self._progress.at_end(lambda: _give_back(before))
 
     def _must_stop(self) -> bool:
         if self._group is None:
@@ -278,6 +276,10 @@ class Resume(keras.callbacks.Callback):
             "start the program again to go on.\n"
         )
         sys.exit(AGAIN_EXIT)
+
+
+def _give_back(handler: Any) -> None:
+    signal.signal(signal.SIGTERM, handler)
 
 
 def _set_random(state: dict[str, Any]) -> None:

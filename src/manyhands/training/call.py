@@ -5,7 +5,7 @@ In: the arguments Keras got.  Out: a Call, found by whoever works inside it thro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -33,6 +33,8 @@ class Call:
     """Passes that training will make over its data, as far as one can tell; 0 for the rest."""
     within: Call | None = None
     feeders: list[Any] = field(default_factory=list)
+    endings: list[Callable[[], None]] = field(default_factory=list)
+    """What is to be done when the call ends, however it ends."""
 
     @classmethod
     def of(cls, model: Any, role: Role, arguments: dict[str, Any]) -> Call:
@@ -83,7 +85,7 @@ def current(model: Any) -> Call | None:
 
 @contextmanager
 def entered(call: Call) -> Iterator[Call]:
-    """Make this the current call; its feeders are closed when it ends."""
+    """Make this the current call; what it opened is closed when it ends."""
     outer = _current.get()
     call.within = outer if outer is not None and outer.model is call.model else None
     token = _current.set(call)
@@ -91,5 +93,5 @@ def entered(call: Call) -> Iterator[Call]:
         yield call
     finally:
         _current.reset(token)
-        for feeder in call.feeders:
-            feeder.close()
+        for end in (*call.endings, *(feeder.close for feeder in call.feeders)):
+            end()

@@ -6,6 +6,7 @@ that goes on from such a place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,10 @@ class Progress:
     def resume(self, position: dict[str, Any], step: int) -> None:
         """Begin this epoch at a place that was saved, so many steps into it."""
         self._feeder().resume(position, step)
+
+    def at_end(self, action: Callable[[], None]) -> None:
+        """Do something when this `fit` ends, also by an error."""
+        self._call().endings.append(action)
 
     def others(self) -> tuple[Any, ...]:
         """List the callbacks that `fit` was given, and the data sets that change themselves."""
