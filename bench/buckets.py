@@ -1,9 +1,11 @@
 """How many all-reduces one training step has, and how large they are, on several GPUs.
 
-python -m bench.buckets         the step of `fit`, compiled for eight of the GPU that is here
+python -m bench.buckets                      the step of `fit`, for eight H200 of one machine
+python -m bench.buckets --machines 2 --per-machine 4
+python -m bench.buckets --cpu                for eight virtual CPU devices
 
-XLA compiles for GPUs that are not there: JAX pretends seven more like the one it found.  Nothing
-runs, so this says what would be sent, not how long that takes.  On a CPU: eight virtual devices.
+XLA compiles for GPUs that are not there (gpus_not_here.py), so this says what would be sent, not
+how long that takes.
 """
 
 from __future__ import annotations
@@ -12,48 +14,81 @@ import argparse
 import json
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import manyhands as mh
+from bench import gpus_not_here
 from bench.__main__ import RESULTS
 from bench.machine import describe
 
-NUM_DEVICES = 8
 BYTES = {"f32": 4, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "pred": 1, "f64": 8}
+
+
+@dataclass(frozen=True)
+class AllReduce:
+    """One all-reduce of a compiled program."""
+
+    num_arrays: int
+    size_mb: float
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.buckets", description=__doc__)
+    parser.add_argument("--machines", type=int, default=1)
+    parser.add_argument("--per-machine", type=int, default=8, help="GPUs of each machine")
+    parser.add_argument("--cpu", action="store_true", help="virtual CPU devices, not GPUs")
     parser.add_argument("--name", default="buckets", help="name of the result file")
     parser.add_argument("works", nargs="*", default=["mlp", "resnet50", "gpt2"])
     options = parser.parse_args()
-    devices = pretend()
+    num_devices = options.machines * options.per_machine
+    if options.cpu:
+        devices = virtual_devices(num_devices)
+    else:
+        devices = gpus_not_here.gpus(options.machines, options.per_machine)
     found = {work: sent_by(work, devices) for work in options.works}
-    result = {"command": "python -m bench.buckets", "machine": describe(), "step": found}
+    result = {
+        "command": "python -m bench.buckets" + " --cpu" * options.cpu,
+        "devices": f"{options.machines} x {options.per_machine} {devices[0].device_kind}",
+        "machine": describe(),
+        "step": found,
+    }
     (RESULTS / f"{options.name}.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
-def pretend() -> list[Any]:
-    """Give eight devices, of which one is here."""
+def virtual_devices(count: int) -> list[Any]:
     import jax
 
-    jax.config.update("jax_mock_gpu_topology", f"1x1x{NUM_DEVICES}")
-    jax.config.update("jax_num_cpu_devices", NUM_DEVICES)
-    return jax.devices()
+    mh.config.set_virtual_devices(count)
+    return jax.devices("cpu")
 
 
 def sent_by(work: str, devices: list[Any]) -> dict[str, Any]:
+    """Tell what one step of `fit` sends."""
+    reduces, variables = compiled(work, devices)
+    told = {
+        "variables": len(variables),
+        "weights_mb": round(sum(math.prod(w.shape) * 4 for w in variables) / 1e6, 2),
+        "all_reduces": len(reduces),
+        "largest": [(part.num_arrays, round(part.size_mb, 3)) for part in reduces[:10]],
+        "sent_mb": round(sum(part.size_mb for part in reduces), 2),
+    }
+    print(work, json.dumps(told), flush=True)
+    return told
+
+
+def compiled(work: str, devices: list[Any]) -> tuple[list[AllReduce], list[Any]]:
+    """Compile a step; list its all-reduces, the largest first, and the model's variables."""
     from bench.keras_models import build
     from bench.works import WORKS
     from manyhands.engine import Placement, SpmdProgram, keras_inside, layout_of, lift, spmd
 
-    spmd.agreement_on = lambda _: None  # the other processes are pretended, and cannot be asked
-    with mh.MirroredStrategy([devices[0]]).scope():
+    spmd.agreement_on = lambda _: None  # there are no other processes to ask
+    with mh.MirroredStrategy(["cpu:0"]).scope():
         model = build(work)
     x, y = WORKS[work].one_batch()
     keras_inside.bind(model, None)
-    if not model.built:
-        model.build(x.shape)
+    model(x[:1])
     model.optimizer.build(model.trainable_variables)
     placement = Placement(tuple(devices))
     program = SpmdProgram(lift(model, "train"), placement)
@@ -61,30 +96,22 @@ def sent_by(work: str, devices: list[Any]) -> dict[str, Any]:
     state = keras_inside.get_state(model, "train")
     layout = layout_of(batch, placement.num_replicas)
     text = program.traced(state, layout, batch).lower().compile().as_text()
-    sizes = sorted(all_reduces(text), reverse=True)
-    weights = sum(math.prod(w.shape) * 4 for w in model.trainable_variables)
-    told = {
-        "variables": len(model.trainable_variables),
-        "weights_mb": round(weights / 1e6, 2),
-        "all_reduces": len(sizes),
-        "sizes_mb": [round(size / 1e6, 3) for size in sizes[:12]],
-        "sent_mb": round(sum(sizes) / 1e6, 2),
-    }
-    print(work, json.dumps(told), flush=True)
-    return told
+    reduces = sorted(all_reduces(text), key=lambda part: part.size_mb, reverse=True)
+    return reduces, model.trainable_variables
 
 
-def all_reduces(text: str) -> list[int]:
-    """List the bytes of each all-reduce of a compiled program."""
-    sizes = []
-    for shapes in re.findall(r"= (.*?) all-reduce(?:-start)?\(", text):
-        parts = re.findall(r"([a-z]+[0-9]*)\[([0-9,]*)\]", shapes)
-        sizes.append(sum(BYTES[kind] * _count(dims) for kind, dims in parts))
-    return sizes
-
-
-def _count(dims: str) -> int:
-    return math.prod(int(dim) for dim in dims.split(",") if dim)
+def all_reduces(text: str) -> list[AllReduce]:
+    """Read the all-reduces of a compiled program as XLA prints it."""
+    found = []
+    for shapes, start in re.findall(r"= (.*?) all-reduce(-start)?\(", text):
+        sizes = [
+            BYTES[kind] * math.prod(int(dim) for dim in dims.split(",") if dim)
+            for kind, dims in re.findall(r"([a-z]+[0-9]*)\[([0-9,]*)\]", shapes)
+        ]
+        if start and shapes.startswith("(("):  # both what goes in and what comes out
+            sizes = sizes[: len(sizes) // 2]
+        found.append(AllReduce(len(sizes), sum(sizes) / 1e6))
+    return found
 
 
 if __name__ == "__main__":

@@ -75,3 +75,19 @@ def test_inside_a_trace_we_are_not_eager():
     jax.make_jaxpr(traced)(1.0)
     assert seen == [(False, True), (True, False)]
     assert jax_inside.is_eager()
+
+
+def test_an_equation_runs_by_itself_under_its_names():
+    def function(x):
+        with jax.named_scope("inner"):
+            return jax.nn.relu(x), jax.lax.top_k(x, 2)
+
+    x = jnp.asarray([3.0, -1.0, 2.0])
+    jaxpr = jax.make_jaxpr(function)(x).jaxpr
+
+    def again(x):
+        return [jax_inside.evaluate(equation, [x]) for equation in jaxpr.eqns]
+
+    relu, (values, places) = jax.jit(again)(x)
+    assert (relu[0].tolist(), values.tolist(), places.tolist()) == ([3, 0, 2], [3, 2], [0, 2])
+    assert "inner" in jax.jit(again).lower(x).as_text(debug_info=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from jax._src import array, core
+from jax._src import array, core, source_info_util
 
 Outputs = Any
 Operation = Callable[..., Outputs]
@@ -179,3 +179,16 @@ def array_class() -> Any:
 def tracer_class() -> Any:
     """The class of values that are not known yet."""
     return core.Tracer
+
+
+def evaluate(equation: Any, values: list[Any]) -> list[Any]:
+    """Run one equation of a jaxpr on these values, under the names it was traced with."""
+    source = equation.source_info
+    names = source_info_util.current_name_stack() + source.name_stack
+    params = equation.primitive.get_bind_params(equation.params)
+    with (
+        source_info_util.user_context(source.traceback, name_stack=names),
+        equation.ctx.manager,
+    ):
+        given = equation.primitive.bind(*values, **params)
+    return list(given) if equation.primitive.multiple_results else [given]

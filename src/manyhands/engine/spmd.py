@@ -31,6 +31,7 @@ from manyhands.engine.batch import (
     rebuild,
 )
 from manyhands.engine.cost import count_flops
+from manyhands.engine.joint_sums import with_joint_sums
 from manyhands.engine.placement import Placement
 from manyhands.engine.placing import held, put, put_own, put_whole
 from manyhands.engine.program import Logs, Memory, State, Step
@@ -165,13 +166,13 @@ class SpmdProgram:
     # what is compiled
 
     def _run_one(self, state: State, arrays: Arrays, layout: RowLayout):
-        given, state = self._step(state, self._true_rows(arrays, layout))
+        given, state = self._stepped(state, self._true_rows(arrays, layout), layout)
         if self._gives == "rows":
             given = jax.tree.map(self._split_evenly, given, is_leaf=is_leaf)
         return given, state
 
     def _run_stack(self, state: State, arrays: Arrays, layout: RowLayout):
-        return self._scan(state, arrays, lambda part: self._true_rows(part, layout))
+        return self._scan(state, arrays, layout, lambda part: self._true_rows(part, layout))
 
     def _run_picks(self, state: State, data: Arrays, rows: jax.Array, layout: RowLayout):
         def pick(numbers: jax.Array) -> Arrays:
@@ -179,11 +180,11 @@ class SpmdProgram:
                 numbers = self._split(numbers[: layout.num_rows])
             return jax.tree.map(lambda part: self._split(part[numbers]), data)
 
-        return self._scan(state, rows, pick)
+        return self._scan(state, rows, layout, pick)
 
-    def _scan(self, state: State, steps: Any, batch_of: Any):
+    def _scan(self, state: State, steps: Any, layout: RowLayout, batch_of: Any):
         def body(carry: State, step: Any):
-            given, after = self._step(carry, batch_of(step))
+            given, after = self._stepped(carry, batch_of(step), layout)
             return jax.tree.map(_like, after, carry), given
 
         unroll = steps_unrolled(
@@ -193,6 +194,9 @@ class SpmdProgram:
         if self._gives == "logs":
             return jax.tree.map(lambda part: part[-1], given), state
         return jax.tree.map(self._joined, given), state
+
+    def _stepped(self, state: State, arrays: Arrays, layout: RowLayout) -> tuple[Logs, State]:
+        return with_joint_sums(self._step, self._placement, layout.carries_rows)(state, arrays)
 
     def _true_rows(self, arrays: Arrays, layout: RowLayout) -> Arrays:
         if not layout.pads:

@@ -17,6 +17,7 @@ import numpy as np
 from manyhands.engine.agreement import Agreement, agreement_on
 from manyhands.engine.batch import pad_rows
 from manyhands.engine.jax_inside import is_tracer
+from manyhands.engine.joint_sums import with_joint_sums
 from manyhands.engine.keras_inside.variables import set_value, value_of
 from manyhands.engine.placement import Placement
 from manyhands.engine.placing import held, is_at, put, put_own, put_whole, to_give_away, unshared
@@ -132,7 +133,7 @@ class StepProgram:
         self._agreed = False
         self._num_runs = 0
         given = (None, placement.whole) if placement is not None else None
-        self._compiled = jax.jit(self._run, donate_argnums=0, out_shardings=given)
+        self._compiled = jax.jit(self._run_joined, donate_argnums=0, out_shardings=given)
         self._recorded = jax.jit(self._run, out_shardings=given)
         """For a tape around the call: it may want to go back through what it was given."""
 
@@ -220,6 +221,18 @@ class StepProgram:
         state = [value_of(variable) for variable in self.traced.written]
         read = [value_of(variable) for variable in self.traced.read]
         return self._compiled.lower(state, read, arrays).compile().as_text() or ""
+
+    def _run_joined(
+        self, written: list[Any], read: list[Any], arrays: list[Any]
+    ) -> tuple[Any, list[Any]]:
+        if self._placement is None:
+            return self._run(written, read, arrays)
+
+        def step(state: tuple[list[Any], list[Any]], arrays: list[Any]) -> tuple[Any, list[Any]]:
+            return self._run(*state, arrays)
+
+        carries_rows = [num_rows is not None for num_rows in self._num_rows]
+        return with_joint_sums(step, self._placement, carries_rows)((written, read), arrays)
 
     def _run(self, written: list[Any], read: list[Any], arrays: list[Any]) -> tuple[Any, list[Any]]:
         rows = map(self._true_rows, arrays, self._num_rows)

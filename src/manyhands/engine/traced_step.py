@@ -127,7 +127,7 @@ def _trace_once(
 
 
 def _spec(value: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(value.shape, value.dtype)
+    return jax.ShapeDtypeStruct(value.shape, jax.dtypes.canonicalize_dtype(value.dtype))
 
 
 def as_value(leaf: Any) -> Any:
