@@ -76,6 +76,7 @@ class Turning(keras.utils.PyDataset):
 
 DATA = {
     "sequence": lambda: {"x": Turning(), "shuffle": False},
+    "shuffled sequence": lambda: {"x": Turning()},
     "shuffled": lambda: {"x": X, "y": Y, "batch_size": BATCH},
     "in order": lambda: {"x": X, "y": Y, "batch_size": BATCH, "shuffle": False},
     "by batch": lambda: {"x": X, "y": Y, "batch_size": BATCH, "shuffle": "batch"},

@@ -11,7 +11,9 @@ import time
 
 import pytest
 
+from manyhands.devices import nvml
 from tests.cluster.groups import clean_environment, launched
+from tests.disks import mounted
 
 TELLS = """
 import os, sys
@@ -199,6 +201,46 @@ def test_a_signal_stops_everything(waiting, number, code):
     assert wait_until_gone(pids) == []
 
 
+CHATTY = """
+for line in range(20_000):
+    print("line", line, "x" * 40)
+"""
+
+
+def test_a_full_disk_for_the_logs_stops_nobody(tmp_path):
+    with mounted(tmp_path / "small", "size=200k") as disk:
+        done = launched(tmp_path, CHATTY, "--processes", "2", "--log-dir", str(disk), timeout_s=60)
+    assert done.returncode == 0
+    assert done.stderr.count("is not written any more: No space left on device") == 2
+    assert len(done.stdout.splitlines()) == 40_000
+
+
+def test_a_log_that_cannot_be_opened_stops_nobody(tmp_path):
+    (tmp_path / "logs" / "process-0.log").mkdir(parents=True)
+    logs = str(tmp_path / "logs")
+    done = launched(tmp_path, CHATTY, "--processes", "1", "--log-dir", logs, timeout_s=60)
+    assert done.returncode == 0
+    assert "process-0.log is not written any more: Is a directory" in done.stderr
+
+
+def test_a_screen_that_takes_no_more_stops_nobody(tmp_path):
+    script = tmp_path / "chatty.py"
+    script.write_text(CHATTY)
+    command = [sys.executable, "-m", "manyhands.cli.main", "run", "--processes", "2", str(script)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, stdout=full, env=clean_environment(), timeout=60, check=False
+        )
+    assert done.returncode == 0
+
+
+def test_a_program_that_only_asks_to_be_started_again_is_not_for_ever(tmp_path):
+    source = "import sys; sys.exit(75)"
+    done = launched(tmp_path, source, "--no-shim", "--processes", "1", timeout_s=60)
+    assert done.returncode == 75
+    assert "asked so 5 times, at once each time" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "fix"),
     [
@@ -217,7 +259,11 @@ def test_a_signal_stops_everything(waiting, number, code):
         (["--processes", "1", "--log-dir", "/proc/nowhere"], "name a directory"),
         (["--processes", "2", "--memory-limit", "much"], "--memory-limit 0.4"),
         (["--processes", "3", "--memory-limit", "0.5"], "--memory-limit 0.33 or less"),
-        (["--processes", "2", "--memory-limit", "4GB"], "--memory-limit 0.4"),
+        pytest.param(
+            ["--processes", "2", "--memory-limit", "4GB"],
+            "--memory-limit 0.4",
+            marks=pytest.mark.skipif(bool(nvml.read(None).gpus), reason="a GPU makes sense of it"),
+        ),
     ],
 )
 def test_options_that_make_no_sense(tmp_path, options, fix):

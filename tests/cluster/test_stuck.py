@@ -68,6 +68,60 @@ def test_processes_that_differ_are_told_how(tmp_path, what):
     assert detail in done.stdout
 
 
+def test_both_are_named_by_both(tmp_path):
+    rest, _, _ = DIFFERENT["models"]
+    done = launched(tmp_path, HEAD + rest, "--no-shim", "--processes", "2", timeout_s=120)
+    for index in (0, 1):
+        said = "".join(line for line in done.stdout.splitlines() if line.startswith(f"[{index}]"))
+        assert "process 0: ['sequential/dense/kernel', [4, 3]" in said
+        assert "process 1: ['sequential/dense/kernel', [4, 4]" in said
+
+
+PARTED = {
+    "one stops training": (
+        """
+class Stop(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        self.model.stop_training = index == 1 and batch == 2
+model().fit(x, y, batch_size=4, epochs=50, verbose=0, callbacks=[Stop()])
+""",
+        "process 1 has ended its program",
+    ),
+    "one evaluates": (
+        """
+class Look(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if index and batch == 2:
+            self.model.evaluate(x, y, verbose=0)
+model().fit(x, y, batch_size=4, verbose=0, callbacks=[Look()])
+""",
+        "waited 6 s for",
+    ),
+    "another step that is known": (
+        """
+with strategy.scope():
+    total = mh.tf.Variable(0.0)
+def once(x): total.assign_add(x.sum()); return x.sum()
+def twice(x): total.assign_add(2 * x.sum()); return x.sum()
+rows = next(iter(strategy.experimental_distribute_dataset(
+    mh.data.Dataset.from_tensor_slices(x).batch(8))))
+strategy.run(once, args=(rows,)); strategy.run(twice, args=(rows,))
+strategy.run(twice if index else once, args=(rows,))
+""",
+        "have not run the same steps",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", sorted(PARTED))
+def test_processes_that_part_later_are_told_so(tmp_path, what):
+    rest, message = PARTED[what]
+    options = ("--no-shim", "--processes", "2", "--timeout", "6")
+    done = launched(tmp_path, HEAD + rest, *options, timeout_s=120)
+    assert done.returncode not in (0, 124)
+    assert message in done.stdout, done.stdout[-3000:]
+
+
 def test_a_task_that_never_arrives_is_named():
     config = tf_configs(2)[0]
     missing = json.loads(config)["cluster"]["worker"][1]

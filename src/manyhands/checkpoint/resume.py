@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import signal
 import sys
 import threading
@@ -31,7 +30,7 @@ from manyhands.checkpoint.rotation import CheckpointManager
 from manyhands.checkpoint.state_json import decode, encode
 from manyhands.cluster import joined
 from manyhands.cluster.exits import AGAIN_EXIT
-from manyhands.data.order import numpy_state, set_numpy_state
+from manyhands.data.random_state import random_state, set_random_state
 from manyhands.engine import keras_inside
 from manyhands.errors import explain, warn
 from manyhands.training.progress import Progress
@@ -92,7 +91,7 @@ class Resume(keras.callbacks.Callback):
         self._earlier: dict[str, Any] = {"epoch": [], "history": {}}
         self._ended: tuple[int | None, dict[str, float]] = (None, {})
         self._progress = Progress(self.model)
-        self._where, self._metrics, self._numpy = Where(), Metrics(self.model), None
+        self._where, self._metrics, self._random = Where(), Metrics(self.model), None
         self._others = Others([one for one in self._progress.others() if one is not self])
         self._epoch, self._step = 0, 0
         self._manager: CheckpointManager | None = None
@@ -102,7 +101,7 @@ class Resume(keras.callbacks.Callback):
         self._restore()
         self._say_what_is_left()
         self._saved_s = time.monotonic()
-        self._since = 0
+        self._since = self._unsaid = 0
         self._preempted = threading.Event()
         self._catch_sigterm()
 
@@ -116,21 +115,22 @@ class Resume(keras.callbacks.Callback):
         self._step, position = begun["step"], begun["position"]
         self._progress.resume(position, self._step)
         if position["random"] is not None and not position.get("goes_on"):
-            self._numpy = begun["numpy"]
+            self._random = begun["random"]
         if self._step:
             self._metrics.put_back()  # Keras has just reset them
             self._others.put_back()  # which have begun this epoch for the second time
             keras_inside.set_learning_rate(self.model, begun["learning_rate"])
-        _set_random(begun)
+        set_random_state(begun["random"])
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Save when it is time, and stop when that was asked for."""
         del logs
-        if self._numpy is not None:  # drawing the order of rows again has moved it
-            set_numpy_state(self._numpy)
-            self._numpy = None
+        if self._random is not None:  # drawing the order of rows again has moved it
+            set_random_state(self._random)
+            self._random = None
         num_steps = batch + 1 - self._step
         self._since += num_steps
+        self._unsaid += num_steps
         self._where.total += num_steps
         self._step = batch + 1
         if self._step != (self.params or {}).get("steps"):  # the last: the epoch is not over yet
@@ -156,7 +156,7 @@ class Resume(keras.callbacks.Callback):
         if begun is None:
             self._save(wait=True, needed=False)
         else:  # nothing was left to do, and all is saved
-            _set_random(begun)
+            set_random_state(begun["random"])
         history, now = self._history(), getattr(self.model, "history", None)
         if now is not None:
             now.epoch, now.history = history["epoch"], history["history"]
@@ -178,7 +178,6 @@ class Resume(keras.callbacks.Callback):
         if self._manager is None:
             return
         keras_inside.release_state(self.model)
-        python = random.getstate()
         self._where.state = {
             "epoch": self._epoch,
             "step": self._step,
@@ -186,8 +185,7 @@ class Resume(keras.callbacks.Callback):
             "stopped": bool(getattr(self.model, "stop_training", False)),
             "learning_rate": keras_inside.learning_rate(self.model),
             "position": self._progress.position(),
-            "numpy": numpy_state(),
-            "python": [python[0], list(python[1]), python[2]],
+            "random": random_state(),
             "history": self._history(),
         }
         try:
@@ -268,7 +266,8 @@ class Resume(keras.callbacks.Callback):
         if self._preempted.is_set():
             self._preempted.clear()
             self._group.stops.wish()
-        return self._group.stops.reached(self._where.total)
+        num_steps, self._unsaid = self._unsaid, 0
+        return self._group.stops.reached(num_steps)
 
     def _stop(self) -> None:
         sys.stderr.write(
@@ -280,12 +279,6 @@ class Resume(keras.callbacks.Callback):
 
 def _give_back(handler: Any) -> None:
     signal.signal(signal.SIGTERM, handler)
-
-
-def _set_random(state: dict[str, Any]) -> None:
-    set_numpy_state(state["numpy"])
-    version, numbers, gauss = state["python"]
-    random.setstate((version, tuple(numbers), gauss))
 
 
 __all__ = ["Resume"]

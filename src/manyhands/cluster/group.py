@@ -23,6 +23,7 @@ from manyhands.cluster.exits import LOST_EXIT
 from manyhands.cluster.membership import Membership
 from manyhands.cluster.stacks import python_stacks
 from manyhands.cluster.stops import Stops
+from manyhands.cluster.trail import Trail
 from manyhands.cluster.wire import MAIN, Line, LineClosedError, Message
 from manyhands.errors import ClusterError, ProcessLostError, explain
 
@@ -65,6 +66,9 @@ class Group:
         self._lock = threading.Lock()
         self._claims: dict[str, queue.Queue[int]] = {}
         self._stops = Stops(self._say)
+        self._gone: list[int] = []
+        self.trail = Trail()
+        """What this process has launched with the others."""
         for task in (self._listen, self._beat):
             threading.Thread(target=task, name="manyhands-group", daemon=True).start()
 
@@ -174,7 +178,7 @@ class Group:
             since_s = where.pop("since_s", None)
             if since_s is not None:
                 where["waiting_s"] = time.monotonic() - since_s
-            self._say({"kind": "beat", **where})
+            self._say({"kind": "beat", "marks": self.trail.take_marks(), **where})
             time.sleep(_BEAT_S)
             if time.monotonic() - self._heard_s > self._silence_s:
                 self._mourn(
@@ -200,6 +204,8 @@ class Group:
                     self._claims[message["key"]].put(message["owner"])
                 elif kind in ("stop?", "stop!"):
                     self._stops.take(message)
+                elif kind == "gone":
+                    self._gone.append(message["index"])
                 elif kind == "stacks":
                     self._say({"kind": "report", "stacks": python_stacks()})
                 elif kind == "lost":
@@ -238,10 +244,14 @@ class Group:
             time.sleep(0.02)
         return bool(self._lost)
 
+    def gone(self) -> str:
+        """Name those whose program has ended, though ours goes on."""
+        return ", ".join(str(self.membership.members[index]) for index in self._gone)
+
     def leave(self, error: str = "") -> None:
         """Say goodbye: this process' program has ended."""
         if self._left or self._lost:
             self._left = True
             return
         self._left = True
-        self._say({"kind": "bye", "error": error})
+        self._say({"kind": "bye", "error": error, "trail": self.trail.end()})

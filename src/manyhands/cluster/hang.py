@@ -12,10 +12,15 @@ from manyhands.cluster.wire import Message
 
 
 def held_up_by(said: Mapping[int, Message], limit_s: float, gone: Sequence[int] = ()) -> list[int]:
-    """Find who is elsewhere, or gone, while somebody has waited for longer than `limit_s`."""
+    """Find who is elsewhere, or gone, while somebody has waited for longer than `limit_s`.
+
+    Everybody, where all have waited so long in different places.
+    """
     waited = [message.get("waiting_s", 0.0) for message in said.values()]
     if max(waited, default=0.0) < limit_s:
         return []
+    if min(waited) >= limit_s and len({message.get("doing") for message in said.values()}) > 1:
+        return list(said)
     elsewhere = [index for index, message in said.items() if not message.get("waiting_s")]
     return [*elsewhere, *gone]
 

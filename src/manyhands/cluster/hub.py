@@ -19,9 +19,12 @@ from typing import Any
 from manyhands.cluster.hang import held_up_by, report
 from manyhands.cluster.membership import Member
 from manyhands.cluster.roll_call import Guest, RollCall
+from manyhands.cluster.trail import Trails, shown
 from manyhands.cluster.wire import MAIN, LineClosedError, Message
 
 _REPORT_S = 2.0
+_PATIENCE_S = 10.0
+"""So long process 0 waits for the others' ends without a word."""
 
 
 @dataclass
@@ -63,8 +66,12 @@ class Hub:
         self._reports: dict[int, Message] = {}
         self._claims: dict[str, int] = {}
         self._steps: dict[int, int] = {}
+        self._trails = Trails()
         self._changed = threading.Condition()
         self._over = self._all_told = False
+        self._reason = ""
+        self.has_lost = False
+        """Whether the group has ended because a process was lost."""
         self._roll_call = RollCall(
             server,
             members,
@@ -119,6 +126,7 @@ class Hub:
         elif kind == "beat":
             guest.where = message
             guest.tell({"kind": "beat"})
+            self._end_if_parted(index, self._trails.parted(index, message.get("marks", [])))
         elif kind == "report":
             with self._changed:
                 self._reports[index] = message
@@ -131,12 +139,28 @@ class Hub:
         elif kind == "stop_at":
             self._stopping(index, message["step"])
         elif kind == "bye":
-            guest.said_bye = True
-            if message.get("error"):
-                self._lose(guest, f"its program ended with {message['error']}")
-            self._end_what_nobody_answers()
-            with self._changed:
-                self._changed.notify_all()
+            self._take_leave(guest, message)
+
+    def _take_leave(self, guest: Guest, message: Message) -> None:
+        guest.said_bye = True
+        if message.get("error"):
+            self._lose(guest, f"its program ended with {message['error']}")
+        self._tell_all({"kind": "gone", "index": guest.index})
+        self._end_what_nobody_answers()
+        if "trail" in message:
+            parted = self._trails.ended_otherwise(guest.index, message["trail"])
+            if all(other.said_bye for other in self._guests):
+                self._end_if_parted(guest.index, parted)
+        with self._changed:
+            self._changed.notify_all()
+
+    def _end_if_parted(self, index: int, parted: Any) -> None:
+        if parted is not None:
+            other, theirs, ours = parted
+            self._end(
+                "The processes have not run the same steps. "
+                f"{self._members[other]}: {shown(theirs)}; {self._members[index]}: {shown(ours)}."
+            )
 
     def _answer(self, index: int, message: Message) -> None:
         number, name = message["number"], message["name"]
@@ -207,8 +231,14 @@ class Hub:
                 how = f"nothing was heard of it for {self._silence_s:.0f} s: its machine is cut off"
                 self._lose(silent, f"{how}, or it is stuck")
             else:
-                names = ", ".join(str(self._members[index]) for index in late)
-                self._end(f"The others have waited {self._limit_s:.0f} s for {names}.")
+                self._end(self._who_waits(late, said))
+
+    def _who_waits(self, late: list[int], said: dict[int, Message]) -> str:
+        if len(late) == len(said):
+            places = "; ".join(f"{self._members[i]}: {said[i].get('doing')}" for i in late)
+            return f"All have waited {self._limit_s:.0f} s for each other. {places}."
+        names = ", ".join(str(self._members[index]) for index in late)
+        return f"The others have waited {self._limit_s:.0f} s for {names}."
 
     def _explain(self, present: list[Guest]) -> None:
         """Gather what every process is doing, and print it."""
@@ -224,13 +254,14 @@ class Hub:
             sys.stderr.flush()
 
     def _lose(self, guest: Guest, how: str) -> None:
+        self.has_lost = True
         self._end(f"{self._members[guest.index]} was lost: {how}.")
 
     def _end(self, reason: str) -> None:
         with self._changed:
             if self._over:
                 return
-            self._over = True
+            self._over, self._reason = True, reason
         self._roll_call.close()  # who comes now belongs to the next group
         self._tell_all({"kind": "lost", "reason": reason})
         with self._changed:
@@ -242,14 +273,24 @@ class Hub:
         with self._changed:
             self._changed.wait_for(lambda: self._all_told, timeout_s)
 
-    def wait_for_byes(self, timeout_s: float) -> None:
-        """Stay until everybody else has gone: they need process 0 until then."""
+    def wait_for_byes(self, say: Callable[[str], None]) -> str:
+        """Stay until everybody has gone: they need process 0 until then.
+
+        Gives the reason where the group has ended otherwise.
+        """
+        told = False
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._over or all(guest.said_bye for guest in self._guests if guest.index),
-                timeout_s,
-            )
+            while not self._changed.wait_for(self._all_gone, _PATIENCE_S):
+                if not told:
+                    names = (str(self._members[g.index]) for g in self._guests if not g.said_bye)
+                    say(f"this program has ended; waiting for {', '.join(names)}.")
+                    told = True
+        reason = self._reason
         self._close()
+        return reason
+
+    def _all_gone(self) -> bool:
+        return self._over or all(guest.said_bye for guest in self._guests)
 
     def _tell_all(self, message: Message) -> None:
         for guest in self._guests:

@@ -6,8 +6,10 @@ In: a Membership.  Out: a Group, with JAX seeing every process' devices.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import os
+import re
 import sys
 
 from manyhands import config
@@ -21,9 +23,11 @@ from manyhands.cluster.spec import split_address
 from manyhands.cluster.tls import Tls
 from manyhands.errors import ClusterError, DevicesStartedError, explain, warn
 
-_LINGER_S = 600.0
 _HEAR_S = 1.0
 """A computation may fail a moment before we hear why."""
+
+_COMMON = re.compile("gloo|nccl|all-reduce|all-gather|coordination", re.IGNORECASE)
+"""What XLA speaks of when a computation of several processes fails."""
 
 _joined: Group | None = None
 _wanted: Membership | None = None
@@ -121,16 +125,37 @@ def _leave(group: Group, hub: Hub | None) -> None:
         sys.stdout.flush()
         os._exit(LOST_EXIT)  # it ended because of another, and says so
     if ended_by is not None:
-        group.leave(f"{type(ended_by).__name__}: {ended_by}"[:500])
-        if hub is not None:
-            hub.wait_for_the_end(_HEAR_S)
-        logging.shutdown()
-        sys.stdout.flush()
+        gone = group.gone()
+        if gone and _COMMON.search(str(ended_by)):
+            _say(
+                f"{gone} has ended its program, while others compute with it.\n  fix: run the same "
+                "steps on every process; who stops training early must stop it everywhere."
+            )
+            group.leave(f"a computation that {gone} had left")
+            _end_now(hub, LOST_EXIT)
         interrupted = isinstance(ended_by, KeyboardInterrupt)
-        os._exit(130 if interrupted else 1)  # now: JAX aborts who outlives its coordinator
+        group.leave(f"{type(ended_by).__name__}: {ended_by}"[:500].removesuffix(": "))
+        _end_now(hub, 130 if interrupted else 1)
     group.leave()
+    reason = "" if hub is None else hub.wait_for_byes(_say)
+    if reason:
+        _say(reason)
+        _end_now(None, LOST_EXIT if hub is not None and hub.has_lost else 1)
+
+
+def _end_now(hub: Hub | None, code: int) -> None:
+    """End without waiting for threads: JAX aborts who outlives its coordinator."""
     if hub is not None:
-        hub.wait_for_byes(_LINGER_S)
+        hub.wait_for_the_end(_HEAR_S)
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"manyhands: {text}\n")
+        sys.stderr.flush()
 
 
 def _bracketed(host: str) -> str:

@@ -139,7 +139,7 @@ class RollCall:
         self._begin(present, guests)
 
     def _refused(self, hello: Message) -> str:
-        if not hmac.compare_digest(str(hello.get("token", "")), self._token):
+        if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token.encode()):
             return "its MANYHANDS_TOKEN is not process 0's"
         index, size = hello.get("index"), hello.get("size")
         if size != len(self._members):

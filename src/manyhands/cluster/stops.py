@@ -30,13 +30,16 @@ class Stops:
         """Ask everybody to stop soon."""
         self._say({"kind": "stop"})
 
-    def reached(self, step: int) -> bool:
-        """Whether all stop after this step; called after every step."""
+    def reached(self, num_steps: int) -> bool:
+        """Whether all stop here, so many steps after the last time this was asked.
+
+        Steps are counted from the program's begin: one `fit` may follow another.
+        """
         with self._changed:
             if self._asked and self._last is None:
                 self._changed.wait_for(lambda: self._last is not None, _WAIT_S)
-            self._step = step
-            return self._last is not None and step >= self._last
+            self._step += num_steps
+            return self._last is not None and self._step >= self._last
 
     def take(self, message: Message) -> None:
         """Hear what process 0 says about stopping."""

@@ -59,7 +59,7 @@ class Line:
         line, self._unread = self._unread.split(b"\n", 1)
         try:
             message = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise LineClosedError(f"what came is not JSON: {line[:80]!r}") from error
         if not isinstance(message, dict):
             raise LineClosedError(f"what came is no message: {line[:80]!r}")

@@ -18,7 +18,8 @@ import numpy as np
 
 from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, Placer, PolicyMaker
 from manyhands.data.gather import take_rows
-from manyhands.data.order import RowOrder, numbered, numpy_state, set_numpy_state
+from manyhands.data.order import RowOrder, numbered
+from manyhands.data.random_state import random_state, set_random_state
 from manyhands.data.resumable import Resumable
 from manyhands.plan import Turn, cut_turns
 
@@ -79,7 +80,7 @@ class ArrayFeeder(Resumable):
 
     def _reopened(self, position: dict[str, Any]) -> ArrayFeed:
         if position["random"] is not None:
-            set_numpy_state(position["random"])
+            set_random_state(position["random"])
         self.rows.refresh()
         return ArrayFeed(self, first=position["batches"])
 
@@ -136,7 +137,7 @@ class ArrayFeed:
         self.begins = True
         """Whether the next turn is the first of an epoch."""
         self.drawn_from: Any = None
-        """NumPy's generator as it was before this pass drew its order; None if it drew nothing."""
+        """Random numbers as they were before this pass drew its order; None if it drew nothing."""
         self._turns: Iterator[Turn] = iter(())
         self._policy: FeedPolicy | None = None
         self._ahead: Ahead | None = None
@@ -180,7 +181,7 @@ class ArrayFeed:
             agreement.same("the rows", {"rows": rows.num_rows, "batch_size": rows.batch_size})
             if rows.shuffle:
                 agreement.order()
-        self.drawn_from = numpy_state() if rows.shuffle else None
+        self.drawn_from = random_state() if rows.shuffle else None
         self._order = RowOrder(rows.num_rows, rows.batch_size, rows.shuffle, undoable=undoable)
         return self._order
 

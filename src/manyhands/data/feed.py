@@ -47,7 +47,7 @@ class Agreement(Protocol):
         """Refuse to go on where they differ."""
         ...
 
-    def order(self) -> None:
+    def order(self, *, channel: str = "main") -> None:
         """Let all draw the same random numbers next."""
         ...
 

@@ -60,29 +60,3 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
     return bool(np.all(np.asarray(one) == np.asarray(other)))
-
-
-def numpy_state() -> dict[str, Any]:
-    """Give the state of NumPy's global generator, as JSON can hold it."""
-    return _plain(np.random.get_state(legacy=False))
-
-
-def set_numpy_state(state: dict[str, Any]) -> None:
-    """Make NumPy's global generator go on from a state."""
-    np.random.set_state(_with_arrays(state))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, np.ndarray):
-        return {"dtype": str(value.dtype), "numbers": value.tolist()}
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _with_arrays(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"dtype", "numbers"}:
-        return np.array(value["numbers"], value["dtype"])
-    return {name: _with_arrays(part) for name, part in value.items()}

@@ -17,7 +17,7 @@ import numpy as np
 
 from manyhands.data.dataset.own_batch import Part
 from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, PolicyMaker
-from manyhands.data.order import numpy_state, set_numpy_state
+from manyhands.data.random_state import random_state, set_random_state
 from manyhands.data.resumable import Resumable
 
 
@@ -142,8 +142,10 @@ class StreamFeed:
     def _opened(self) -> Iterator[Any]:
         resumed = self._resumed or {"pass": None, "batches": 0, "random": None}
         if resumed["random"] is not None:
-            set_numpy_state(resumed["random"])
-        self._drawn_from = numpy_state()
+            set_random_state(resumed["random"])
+        if self._feeder.agreement is not None:
+            self._feeder.agreement.order(channel="feed")
+        self._drawn_from = random_state()
         source: Any = iter(self._feeder.batches())
         self._start, self._num_taken = resumed["pass"], resumed["batches"]
         if self._start is not None:

@@ -18,7 +18,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from manyhands.cluster import Group, joined
-from manyhands.data.order import numpy_state, set_numpy_state
+from manyhands.data.random_state import random_state, set_random_state
 from manyhands.engine.batch import leaves
 from manyhands.engine.everybodys_rows import everybodys_rows, one_each, shares
 from manyhands.engine.placement import Placement
@@ -85,9 +85,10 @@ class Agreement:
         ]
         unsure = [i for i, value in enumerate(values) if not is_shared(value)]
         answers = self.group.agree("the variables", {"shapes": shapes, "unsure": unsure})
-        odd = next((i for i, a in enumerate(answers) if a["shapes"] != shapes), None)
+        told = [answer["shapes"] for answer in answers]
+        odd = next((i for i, answer in enumerate(told) if answer != told[0]), None)
         if odd is not None:
-            raise self._unlike("the variables", [answer["shapes"] for answer in answers], odd)
+            raise self._unlike("the variables", told, odd)
         doubted = sorted({i for answer in answers for i in answer["unsure"]})
         if not doubted:
             return values
@@ -102,12 +103,14 @@ class Agreement:
             values[i] = value
         return values
 
-    def order(self) -> None:
-        """Let every process draw the same random numbers from NumPy: as process 0 will."""
-        digests = self.group.agree("the order of rows", _digest_of_generator())
-        if len(set(digests)) == 1:
-            return
-        set_numpy_state(self.group.agree("random numbers", numpy_state())[0])
+    def order(self, *, channel: str = "main") -> None:
+        """Let every process draw the same random numbers: as process 0 will."""
+        state = random_state()
+        digest = hashlib.blake2b(repr(state).encode(), digest_size=16).hexdigest()
+        digests = self.group.agree("the order of rows", digest, channel=channel)
+        if len(set(digests)) > 1:
+            told = state if self.group.index == 0 else None
+            set_random_state(self.group.agree("random numbers", told, channel=channel)[0])
 
     def passes(self, source: Any, *, channel: str = "main") -> None:
         """Let every process read the same pass over a dataset: the one that process 0 reads."""
@@ -204,10 +207,6 @@ def _digest(value: Any) -> str:
 
 def _is_key(value: Any) -> bool:
     return isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
-
-
-def _digest_of_generator() -> str:
-    return hashlib.blake2b(repr(numpy_state()).encode(), digest_size=16).hexdigest()
 
 
 def _operations(jaxpr: Any) -> dict[str, int]:

@@ -56,6 +56,8 @@ class SpmdProgram:
         self._gives = gives
         self._agreement = agreement_on(placement)
         self._ran: dict[tuple[Any, RowLayout], tuple[Any, ...]] = {}
+        self._names: dict[tuple[Any, RowLayout], str] = {}
+        self._name = getattr(step, "__name__", "step")
         split = placement.num_replicas > 1
         whole = placement.whole if split else None
         compiled = partial(
@@ -159,7 +161,10 @@ class SpmdProgram:
             if self._agreement is not None:
                 program = compiled.trace(*args).jaxpr
                 self._agreement.program("the compiled step", program, args[1:-1])
+                self._names[variant] = self._agreement.group.trail.named(self._name)
             self._ran[variant] = jax.tree.map(_spec, args)
+        if self._agreement is not None:
+            self._agreement.group.trail.note(self._names[variant])
         logs, state = compiled(*args)
         return jax.tree.map(self.held, logs), state
 

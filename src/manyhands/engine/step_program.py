@@ -130,7 +130,8 @@ class StepProgram:
         split = placement is not None and placement.num_replicas > 1
         self._split = split
         self._agreement = agreement_on(placement)
-        self._agreed = False
+        self._agreed = ""
+        """What the processes call this program, once they have agreed on it."""
         self._num_runs = 0
         given = (None, placement.whole) if placement is not None else None
         self._compiled = jax.jit(self._run_joined, donate_argnums=0, out_shardings=given)
@@ -175,7 +176,7 @@ class StepProgram:
         agreement.program("the step", self.traced.jaxpr, arrays)
         names = [v.path for v in (*self.traced.written, *self.traced.read)]
         both = agreement.state(names, [*state, *read])
-        self._agreed = True
+        self._agreed = agreement.group.trail.named("the step")
         return both[: len(state)], both[len(state) :]
 
     def _keep(self, variables: Sequence[Any], values: list[Any]) -> None:
@@ -202,6 +203,7 @@ class StepProgram:
         if self._agreement is None:
             return nullcontext()
         self._num_runs += 1
+        self._agreement.group.trail.note(self._agreed)
         self._agreement.group.at_step(self._num_runs)
         return self._agreement.group.waiting("computing a step with the others")
 

@@ -136,13 +136,13 @@ _OF_YUV = [[1.0, 1.0, 1.0], [0.0, -0.394642334, 2.03206185], [1.13988303, -0.580
 def rgb_to_yuv(images: Any) -> Any:
     """Brightness and two differences of colour."""
     images = tensor(images)
-    return images @ jnp.asarray(_YUV, images.dtype)
+    return jnp.matmul(images, jnp.asarray(_YUV, images.dtype), precision="highest")
 
 
 def yuv_to_rgb(images: Any) -> Any:
     """Red, green and blue."""
     images = tensor(images)
-    return images @ jnp.asarray(_OF_YUV, images.dtype)
+    return jnp.matmul(images, jnp.asarray(_OF_YUV, images.dtype), precision="highest")
 
 
 def adjust_hue(image: Any, delta: Any, name: Any = None) -> Any:

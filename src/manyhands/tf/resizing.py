@@ -65,7 +65,7 @@ def resize(
         jnp.asarray(_weights(method, *sizes, antialias), given.dtype)
         for sizes in zip(images.shape[-3:-1], (height, width), strict=True)
     ]
-    return jnp.einsum("...hwc,Hh,Ww->...HWc", given, *weights)
+    return jnp.einsum("...hwc,Hh,Ww->...HWc", given, *weights, precision="highest")
 
 
 def _weights(method: str, old: int, new: int, antialias: bool) -> np.ndarray:

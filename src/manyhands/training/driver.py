@@ -121,6 +121,8 @@ class PlacementDriver:
     def around(self, model: Any, role: Role, arguments: dict[str, Any]) -> Iterator[None]:
         """Check the data, watch for Ctrl-C, and leave the model whole however the call ends."""
         check_data(model, arguments)
+        if self.agreement is not None and calls.current(model) is None:
+            self.agreement.order()  # Keras asks data for its first rows before the first epoch
         with ExitStack() as stack:
             stack.enter_context(jax.default_device(self.placement.own_devices[0]))
             stack.enter_context(interrupts.watched())

@@ -6,6 +6,7 @@ of whoever failed.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 import threading
@@ -58,9 +59,7 @@ class Output:
         return list(self._tails.get(index, ()))
 
     def _read(self, index: int, pipe: IO[bytes]) -> None:
-        log = None
-        if self._log_dir is not None:
-            log = (self._log_dir / f"process-{index}.log").open("ab", buffering=0)
+        log = None if self._log_dir is None else _Log(self._log_dir / f"process-{index}.log")
         for line in iter(pipe.readline, b""):
             if log is not None:
                 log.write(line)
@@ -82,8 +81,41 @@ class Output:
             try:
                 self._screen.write(prefix.encode() + line)
                 self._screen.flush()
-            except (BrokenPipeError, ValueError):
-                pass  # nobody reads any more; the processes go on
+            except (OSError, ValueError):
+                pass  # nobody reads any more, or the disk is full; the processes go on
+
+
+class _Log:
+    """A file of one process' words; one that cannot be written is given up, and said once.
+
+    The pipe is read on in any case: a process that nobody listens to would stop at its next word.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[bytes] | None = None
+        try:
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            self._give_up(error)
+
+    def write(self, line: bytes) -> None:
+        if self._file is not None:
+            try:
+                self._file.write(line)
+            except OSError as error:
+                self._give_up(error)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _give_up(self, error: OSError) -> None:
+        self._file = None
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(
+                f"manyhands: {self._path} is not written any more: {error.strerror or error}.\n"
+            )
 
 
 def _make(log_dir: Path) -> None:

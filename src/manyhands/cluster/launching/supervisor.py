@@ -30,6 +30,8 @@ _POLL_S = 0.05
 _LAST_WORDS_S = 4.0
 """So long the others have to say that somebody was lost, before they are ended."""
 _STOP_S = 30.0
+_SHORT_S, _MOST_SHORT = 10.0, 5
+"""A program that asks so often, so soon, to be started again gets nowhere."""
 
 
 class Supervisor:
@@ -68,17 +70,21 @@ class Supervisor:
                 signal.signal(number, handler)
 
     def _attempts(self, nursery: Nursery, private: str) -> int:
-        attempt, restarts, died_before = 0, 0, -1
+        attempt, restarts, died_before, num_short = 0, 0, -1, 0
         while True:
             output = Output(log_dir=self._log_dir)
+            began_s = time.monotonic()
             code, culprit = self._attempt(nursery, output, private, attempt)
             output.finish()
             if self._stop is not None or code == 0:
                 return code
             attempt += 1
             if code == AGAIN_EXIT:
-                self._say("the program saved its state and asked to be started again.")
-                continue
+                num_short = num_short + 1 if time.monotonic() - began_s < _SHORT_S else 0
+                if num_short < _MOST_SHORT:
+                    self._say(f"the program asked to be started again (exit code {code}).")
+                    continue
+                self._say(f"it has asked so {num_short} times, at once each time; no more.")
             if restarts == self._max_restarts:
                 self._show_last(culprit, output)
                 return code if code > 0 else 128 - code

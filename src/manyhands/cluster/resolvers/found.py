@@ -37,6 +37,8 @@ def _found(environ: Mapping[str, str]) -> ClusterResolver:
         return slurm.SlurmClusterResolver(environ=environ)
     if mpi.is_here(environ):
         return mpi.MPIClusterResolver(environ=environ)
+    if environ.get(launched.NUM_PROCESSES, "1").strip() not in ("", "1"):
+        return launched.LaunchedClusterResolver(environ=environ)  # which says what is missing
     alone = SimpleClusterResolver({})
     alone.why = (
         "nothing: none of MANYHANDS_NUM_PROCESSES, TF_CONFIG, SLURM_PROCID with several tasks, "

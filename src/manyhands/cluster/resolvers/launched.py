@@ -50,8 +50,8 @@ class LaunchedClusterResolver(ClusterResolver):
 
 
 def is_here(environ: Mapping[str, str]) -> bool:
-    """Whether the variables name a group."""
-    return NUM_PROCESSES in environ and PROCESS_INDEX in environ
+    """Whether the variables name this process' place in a group."""
+    return PROCESS_INDEX in environ
 
 
 def number(environ: Mapping[str, str], name: str) -> int:

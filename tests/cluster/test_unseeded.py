@@ -1,0 +1,85 @@
+"""Processes that nobody seeded read the same rows in the same order: process 0's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cluster.groups import launched
+
+PROGRAM = """
+import json, random
+import manyhands as mh
+strategy = mh.MultiWorkerMirroredStrategy()
+import keras, numpy as np
+
+ROWS, BATCH, EPOCHS = 43, 4, 2   # the last batch has three rows
+x = np.arange(ROWS, dtype="float32")[:, None]
+read = []
+
+class Batches(keras.utils.PyDataset):
+    def __init__(self, turning=False):
+        super().__init__()
+        self.turning, self.order = turning, np.arange(ROWS)
+    def __len__(self):
+        return -(-ROWS // BATCH)
+    def __getitem__(self, index):
+        rows = self.order[index * BATCH : (index + 1) * BATCH]
+        read.extend(rows.tolist())
+        return x[rows], x[rows]
+    def on_epoch_end(self):
+        if self.turning:
+            np.random.shuffle(self.order)
+
+def drawn():
+    for _ in range(EPOCHS):
+        order = np.random.permutation(40)
+        for first in range(0, 40, BATCH):
+            read.extend(order[first : first + BATCH].tolist())
+            yield x[order[first : first + BATCH]], x[order[first : first + BATCH]]
+
+class Begin(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 0 and not isinstance(self.data, type(drawn())):
+            read.clear()  # what Keras looked at to see what a batch is
+
+def fit(data, **more):
+    read.clear()
+    Begin.data = data
+    with strategy.scope():
+        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+        model.compile(keras.optimizers.SGD(1e-4), "mse")
+    losses = model.fit(data, epochs=EPOCHS, verbose=0, callbacks=[Begin()], **more).history["loss"]
+    return {"read": list(read), "losses": losses}
+
+told = {
+    "generator": fit(drawn(), steps_per_epoch=10),
+    "shuffled": fit(Batches()),
+    "turning": fit(Batches(turning=True), shuffle=False),
+    "drawn after": [random.random(), np.random.random()],
+}
+print(json.dumps({"told": told}))
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    done = launched(tmp_path_factory.mktemp("unseeded"), PROGRAM, "--no-shim", "--processes", "2")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    lines = [line for line in done.stdout.splitlines() if '"told"' in line]
+    return [json.loads(line[line.index("{") :])["told"] for line in lines]
+
+
+@pytest.mark.parametrize("kind", ["shuffled", "turning", "generator"])
+def test_rows_come_in_one_order_and_once_an_epoch(told, kind):
+    one, other = (each[kind] for each in told)
+    assert one == other
+    half = len(one["read"]) // 2
+    for epoch in (one["read"][:half], one["read"][half:]):
+        assert sorted(epoch) == list(range(half))
+    assert one["read"][:half] != one["read"][half:]
+
+
+def test_random_numbers_stay_in_step(told):
+    assert told[0]["drawn after"] == told[1]["drawn after"]
