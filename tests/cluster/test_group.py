@@ -235,6 +235,14 @@ def test_secrets_may_have_any_letters():
         meeting.arrive(1, timeout_s=2.0, token="clé")
 
 
+def test_process_0_says_who_was_refused():
+    meeting = Meeting(token="key")
+    told = in_threads(
+        lambda: meeting.arrive(0, timeout_s=1.0), lambda: meeting.arrive(1, 1.0, token="other")
+    )
+    assert "refused: 127.0.0.1: its MANYHANDS_TOKEN is not process 0's" in str(told[0])
+
+
 def test_nonsense_from_strangers_ends_only_their_line(connected):
     client, accepted = connected
     client.sendall(b"[" * 100_000 + b"\n")

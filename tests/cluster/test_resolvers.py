@@ -251,9 +251,14 @@ class TestAuto:
         )
         assert "this process is alone" in auto({}).why
         assert auto({}).membership().size == 1
+        assert auto({"MANYHANDS_NUM_PROCESSES": "1"}).membership().size == 1
 
     def test_slurm_with_one_task_is_a_single_process(self):
         assert auto({"SLURM_PROCID": "0", "SLURM_NTASKS": "1"}).membership().size == 1
+
+    def test_a_group_without_a_place_in_it_is_not_nobody(self):
+        with pytest.raises(ClusterError, match="MANYHANDS_PROCESS_INDEX"):
+            auto({"MANYHANDS_NUM_PROCESSES": "2"})
 
     def test_our_launcher_comes_first(self):
         found = SLURM | {

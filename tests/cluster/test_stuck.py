@@ -31,6 +31,7 @@ DIFFERENT = {
         "rows 24",
     ),
     "batch sizes": ("model().fit(x, y, batch_size=8 + 8 * index, verbose=0)", "batch_size 16", ""),
+    "shuffling": ("model().fit(x, y, shuffle=index == 0, verbose=0)", "shuffle False", ""),
     "batches": (
         "model().fit(((x[:8 - index], y[:8 - index]) for _ in range(4)), verbose=0, "
         "steps_per_epoch=4)",

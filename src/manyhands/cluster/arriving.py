@@ -89,6 +89,8 @@ def _welcomed(
 def _missing(membership: Membership, hub: Hub | None, timeout_s: float) -> ClusterError:
     missing = [] if hub is None else [str(membership.members[i]) for i in hub.missing()]
     names = ", ".join(missing) or "process 0 did not say"
+    if hub is not None and hub.refusals:
+        names += f"; refused: {hub.refusals[-1]}"
     if hub is not None:
         hub.give_up(f"not every process arrived within {timeout_s:.0f} s; missing: {names}")
     return ClusterError(

@@ -87,6 +87,11 @@ class Hub:
         """Who has not arrived yet."""
         return self._roll_call.missing()
 
+    @property
+    def refusals(self) -> list[str]:
+        """Who came and was refused, with the reason."""
+        return self._roll_call.refusals
+
     def begin_with_fewer(self) -> bool:
         """Begin with those who are here, if they are enough."""
         return self._roll_call.begin_with_fewer()

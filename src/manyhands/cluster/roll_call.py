@@ -64,6 +64,8 @@ class RollCall:
         self._begin = begin
         self._listen = listen
         self._here: dict[int, Guest] = {}
+        self.refusals: list[str] = []
+        """Who came and was refused, with the reason."""
         self._lock = threading.Lock()
         self._begun = self._closed = False
         threading.Thread(target=self._accept, name="manyhands-hub", daemon=True).start()
@@ -120,6 +122,7 @@ class RollCall:
             complete = not self._begun and len(self._here) == len(self._members)
             self._begun = self._begun or complete
         if refused:
+            self.refusals.append(f"{line.other_host}: {refused}")
             guest.tell({"kind": "refused", "reason": refused})
             line.close()
             return

@@ -178,7 +178,8 @@ class ArrayFeed:
     def _draw(self, *, undoable: bool = False) -> RowOrder:
         rows, agreement = self._feeder.rows, self._feeder.agreement
         if agreement is not None:
-            agreement.same("the rows", {"rows": rows.num_rows, "batch_size": rows.batch_size})
+            kind = {"rows": rows.num_rows, "batch_size": rows.batch_size, "shuffle": rows.shuffle}
+            agreement.same("the rows", kind)
             if rows.shuffle:
                 agreement.order()
         self.drawn_from = random_state() if rows.shuffle else None

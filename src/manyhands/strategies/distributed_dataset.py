@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from manyhands.data.dataset import Core
+from manyhands.data.dataset.optional import Optional, next_of
 from manyhands.data.dataset.own_batch import Part
 from manyhands.data.dataset.sharding import cut, share_of
 from manyhands.data.feed import Ahead
@@ -154,6 +155,10 @@ class DistributedIterator:
     def get_next(self) -> Any:
         """Give the next batch."""
         return next(self)
+
+    def get_next_as_optional(self) -> Optional:
+        """Give the next batch, or say that there is none."""
+        return next_of(self)
 
     def get_state(self) -> dict[str, Any]:
         """Say where we are: where the pass began, and how many batches it has given since."""

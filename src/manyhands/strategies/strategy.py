@@ -66,6 +66,18 @@ class Strategy:
         """The devices, as JAX knows them."""
         return self._placement.devices
 
+    @property
+    def extended(self) -> Any:
+        """TensorFlow's back door to a strategy's inside, which is another here."""
+        raise AttributeError(
+            explain(
+                "strategy.extended is not here: it is the inside of TensorFlow's strategies.",
+                got=type(self).__name__,
+                fix="use run, reduce, gather, local_results, devices and num_replicas_in_sync of "
+                "the strategy itself.",
+            )
+        )
+
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
         """Models made in here belong to this strategy, wherever they are compiled or fitted."""

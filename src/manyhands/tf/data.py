@@ -17,6 +17,7 @@ from manyhands.data.dataset import (
     Options,
     ThreadingOptions,
 )
+from manyhands.data.dataset.optional import Optional
 from manyhands.data.dataset.options import SHARD_HINT
 from manyhands.strategies.distributed_dataset import refuse_in_trace
 from manyhands.tf import applied
@@ -96,6 +97,8 @@ experimental = Names(
     choose_from_datasets=lambda datasets, choice_dataset, stop_on_empty_dataset=False: (
         Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
     ),
+    Optional=Optional,
+    get_next_as_optional=lambda iterator: iterator.get_next_as_optional(),
     get_single_element=lambda dataset: dataset.get_single_element(),
     prefetch_to_device=applied.prefetch_to_device,
     sample_from_datasets=Dataset.sample_from_datasets,

@@ -11,6 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from manyhands.data.dataset.optional import Optional
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.tf.missing import Names, missing
 
@@ -126,7 +127,7 @@ autograph = Names(
     to_graph=_as_it_is,
 )
 compat = _Compat()
-experimental = Names("tf.experimental", numpy=jnp)
+experimental = Names("tf.experimental", Optional=Optional, numpy=jnp)
 test = Names(
     "tf.test",
     is_gpu_available=lambda *_, **__: bool(_gpu_name()),

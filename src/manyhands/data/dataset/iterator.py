@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from manyhands.data.dataset.draws import Run
+from manyhands.data.dataset.optional import Optional, next_of
 from manyhands.data.dataset.stage import Rows, Stage, start
 from manyhands.data.dataset.structure import map_leaves
 from manyhands.errors import DataError, explain
@@ -48,6 +49,10 @@ class DatasetIterator:
     def get_next(self) -> Any:
         """Give the next element, in TensorFlow's spelling."""
         return next(self)
+
+    def get_next_as_optional(self) -> Optional:
+        """Give the next element, or say that there is none."""
+        return next_of(self)
 
     @property
     def element_spec(self) -> Any:
