@@ -20,6 +20,7 @@ with strategy.scope():
 callbacks = [
     keras.callbacks.BackupAndRestore(folder + "/backup", delete_checkpoint=False),
     keras.callbacks.ModelCheckpoint(folder + "/last.keras"),
+    keras.callbacks.CSVLogger(folder + "/log.csv", append=True),
     keras.callbacks.ModelCheckpoint(folder + "/best.weights.h5", save_weights_only=True),
 ]
 history = model.fit(x, x[:, :1], batch_size=32, epochs=epochs, verbose=0, callbacks=callbacks)
@@ -37,6 +38,8 @@ def test_files_are_whole_whoever_writes_them(tmp_path):
         assert told.returncode == 0, told.stdout + told.stderr
         assert told.stdout.count(f"epochs {done}") == 2
     assert not [path.name for path in tmp_path.rglob(".process-*")]
+    lines = (tmp_path / "log.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["epoch", *map(str, range(10))]
     last = keras.saving.load_model(tmp_path / "last.keras")
     last.load_weights(tmp_path / "best.weights.h5")
     assert {path.name for path in (tmp_path / "backup").iterdir()} >= {"latest.weights.h5"}

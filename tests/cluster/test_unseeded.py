@@ -53,7 +53,13 @@ def fit(data, **more):
     losses = model.fit(data, epochs=EPOCHS, verbose=0, callbacks=[Begin()], **more).history["loss"]
     return {"read": list(read), "losses": losses}
 
+class Own(Batches):
+    def __init__(self):
+        super().__init__()
+        self.order = np.random.default_rng().permutation(ROWS)   # nobody can know this
+
 told = {
+    "own": fit(Own()),
     "generator": fit(drawn(), steps_per_epoch=10),
     "shuffled": fit(Batches()),
     "turning": fit(Batches(turning=True), shuffle=False),
@@ -68,12 +74,13 @@ def told(tmp_path_factory):
     done = launched(tmp_path_factory.mktemp("unseeded"), PROGRAM, "--no-shim", "--processes", "2")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     lines = [line for line in done.stdout.splitlines() if '"told"' in line]
-    return [json.loads(line[line.index("{") :])["told"] for line in lines]
+    told = [json.loads(line[line.index("{") :])["told"] for line in lines]
+    return told, done.stdout
 
 
 @pytest.mark.parametrize("kind", ["shuffled", "turning", "generator"])
 def test_rows_come_in_one_order_and_once_an_epoch(told, kind):
-    one, other = (each[kind] for each in told)
+    one, other = (each[kind] for each in told[0])
     assert one == other
     half = len(one["read"]) // 2
     for epoch in (one["read"][:half], one["read"][half:]):
@@ -82,4 +89,11 @@ def test_rows_come_in_one_order_and_once_an_epoch(told, kind):
 
 
 def test_random_numbers_stay_in_step(told):
-    assert told[0]["drawn after"] == told[1]["drawn after"]
+    one, other = told[0]
+    assert one["drawn after"] == other["drawn after"]
+
+
+def test_what_nobody_can_make_alike_is_warned_of(told):
+    (one, other), said = told
+    assert one["own"]["read"] != other["own"]["read"]
+    assert said.count("process 1 makes other batches than process 0") == 1

@@ -65,6 +65,10 @@ class Agreement(Protocol):
         """Let all read the same pass over a dataset."""
         ...
 
+    def alike(self, sample: int, *, channel: str) -> None:
+        """Warn where the processes make different batches, of which each uses its share."""
+        ...
+
     def everybody(self, what: str, mine: bool) -> bool:
         """Whether it is so in every process."""
         ...

@@ -23,7 +23,7 @@ from manyhands.engine.batch import leaves
 from manyhands.engine.everybodys_rows import everybodys_rows, one_each, shares
 from manyhands.engine.placement import Placement
 from manyhands.engine.placing import held, is_shared
-from manyhands.errors import ClusterError, explain
+from manyhands.errors import ClusterError, explain, warn
 
 
 def agreement_on(placement: Placement | None) -> Agreement | None:
@@ -56,6 +56,21 @@ class Agreement:
         odd = next((i for i, answer in enumerate(answers) if answer != answers[0]), None)
         if odd is not None:
             raise self._unlike(what, answers, odd)
+
+    def alike(self, sample: int, *, channel: str) -> None:
+        """Warn where the processes make different batches, of which each uses its share.
+
+        No error: what is drawn for each row anew (augmentation) may well differ.
+        """
+        samples = self.group.agree("the first batch", sample, channel=channel)
+        odd = next((i for i, other in enumerate(samples) if other != samples[0]), None)
+        if odd is not None and self.group.index == 0:
+            warn(
+                f"{self.group.membership.members[odd]} makes other batches than "
+                f"{self.group.membership.me}, so a step takes rows of both, and some rows may be "
+                "missed. Make the data alike everywhere: seed what shuffles it before it is made "
+                "(keras.utils.set_random_seed). Where only augmentation differs, all is well."
+            )
 
     def everybody(self, what: str, mine: bool) -> bool:
         """Whether it is so in every process."""
