@@ -1,6 +1,6 @@
 """What saving while training costs: `fit` with a checkpoint every 50 steps, against none.
 
-python -m bench.saving                  100 MB of state, 200 steps, three runs of each
+python -m bench.saving                  100 MB of state, 200 steps, three runs of each, by turns
 
 Prints the seconds a step of both, how long the loop stands still for a save, and how long a program
 that goes on takes to its first step.
@@ -27,16 +27,17 @@ from bench.machine import describe
 
 EVERY = 50
 STEPS = 200
-REPEATS = 3
 WIDTH = 2048
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.saving", description=__doc__)
     parser.add_argument("--name", default="saving", help="name of the result file")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each, by turns")
     options = parser.parse_args()
-    found = measured()
-    result = {"command": "python -m bench.saving", "machine": describe(), **found}
+    found = measured(options.repeats)
+    command = f"python -m bench.saving --repeats {options.repeats}"
+    result = {"command": command, "machine": describe(), **found}
     (RESULTS / f"{options.name}.json").write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(found))
 
@@ -93,9 +94,9 @@ def data() -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def measured() -> dict[str, Any]:
+def measured(repeats: int) -> dict[str, Any]:
     plain, saving, fresh, resumed = [], [], [], []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for every, times in ((10**9, plain), (EVERY, saving)):
             directory = tempfile.mkdtemp()
             to_first_s, step_s = fit(every, directory)
@@ -105,10 +106,12 @@ def measured() -> dict[str, Any]:
             shutil.rmtree(directory)
     without, with_saves = statistics.median(plain), statistics.median(saving)
     held_s = statistics.median(Timed.held_s)
+    ratios = [one / other for one, other in zip(saving, plain, strict=True)]
     return {
         "step_ms": round(without * 1e3, 2),
         "step_with_saves_ms": round(with_saves * 1e3, 2),
-        "cost_percent": round(100 * (with_saves / without - 1), 2),
+        "step_ms_of_each": [round(step_s * 1e3, 2) for step_s in plain],
+        "cost_percent": round(100 * (statistics.median(ratios) - 1), 2),
         "held_up_ms": round(held_s * 1e3, 1),
         "held_up_percent": round(100 * held_s / (EVERY * without), 2),
         "first_step_s": round(statistics.median(fresh), 2),

@@ -30,6 +30,7 @@ def write_arrays(directory: Path, arrays: dict[str, np.ndarray]) -> None:
     if not stored:
         return
     directory.mkdir()
+    together = ts.Context()  # one for all: their bytes go to one file, not to a dozen each
     with ts.Transaction() as all_at_once:
         writes = []
         for key, array in stored.items():
@@ -40,8 +41,9 @@ def write_arrays(directory: Path, arrays: dict[str, np.ndarray]) -> None:
                 shape=array.shape,
                 chunk_layout=ts.ChunkLayout(chunk_shape=array.shape),
                 transaction=all_at_once,
+                context=together,
             ).result()
-            writes.append(place.write(array))
+            writes.append(place.write(array, can_reference_source_data_indefinitely=True))
         for write in writes:
             write.result()
 
@@ -52,7 +54,8 @@ def read_arrays(directory: Path, specs: dict[str, ArraySpec]) -> dict[str, np.nd
 
     arrays = {k: np.zeros(s.shape, s.dtype) for k, s in specs.items() if 0 in s.shape}
     wanted = [key for key in specs if key not in arrays]
-    opened = [ts.open(_spec(directory, key), open=True) for key in wanted]
+    together = ts.Context()
+    opened = [ts.open(_spec(directory, key), open=True, context=together) for key in wanted]
     reads = [place.result().read() for place in opened]
     for key, read in zip(wanted, reads, strict=True):
         arrays[key] = np.asarray(read.result()).view(np.dtype(specs[key].dtype))

@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass, field
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +120,11 @@ def _check_size(path: Path, name: str, size: int) -> None:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Sum a file up in one go: in pieces, this thread would ask the others for their turn often."""
+    if not path.stat().st_size:
+        return hashlib.sha256().hexdigest()
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        return hashlib.sha256(content).hexdigest()
 
 
 def _node_to_json(node: Node) -> dict[str, Any]:
