@@ -48,7 +48,8 @@ def main() -> None:
         devices = gpus_not_here.gpus(options.machines, options.per_machine)
     found = {work: sent_by(work, devices) for work in options.works}
     result = {
-        "command": "python -m bench.buckets" + " --cpu" * options.cpu,
+        "command": f"python -m bench.buckets --machines {options.machines} "
+        f"--per-machine {options.per_machine}" + " --cpu" * options.cpu,
         "devices": f"{options.machines} x {options.per_machine} {devices[0].device_kind}",
         "machine": describe(),
         "step": found,
