@@ -10,75 +10,12 @@ import pytest
 
 from manyhands.cluster.arriving import arrive
 from manyhands.cluster.group import Group
-from manyhands.cluster.hub import Hub
 from manyhands.cluster.listening import is_exposed, listen, warn_if_exposed
 from manyhands.cluster.membership import Member, Membership
-from manyhands.cluster.trail import EVERY
 from manyhands.cluster.wire import Line, LineClosedError
 from manyhands.errors import ClusterError, ManyhandsWarning, ProcessLostError
 from tests.cluster.groups import free_ports
-
-MEMBERS = (Member(name="worker 0", address="h0:1"), Member(name="worker 1", address="h1:1"))
-
-
-OPEN = []
-
-
-class Meeting:
-    """A hub, and guests that come to it."""
-
-    def __init__(self, silence_s=30.0, token="", limit_s=300.0, least=None, address=None):
-        OPEN.append(self)
-        self.address = address or f"127.0.0.1:{free_ports(1)[0]}"
-        self.token = token
-        self.hub = Hub(
-            listen(self.address),
-            MEMBERS,
-            token=token,
-            start_jax=lambda num_processes: num_processes,
-            least=least,
-            silence_s=silence_s,
-            limit_s=limit_s,
-        )
-        self.lines, self.line_of = [], {}
-        self.groups = []
-
-    def close(self):
-        for group in self.groups:
-            group._left = True
-        self.hub._close()
-        for guest in self.hub._guests:
-            guest.line.close()
-        for line in self.lines:
-            line.close()
-
-    def membership(self, index):
-        return Membership(index=index, members=MEMBERS, coordinator=self.address)
-
-    def arrive(self, index, timeout_s=5.0, token=None):
-        hub = self.hub if index == 0 else None
-        given = self.token if token is None else token
-        arrival = arrive(self.membership(index), hub, timeout_s=timeout_s, token=given)
-        self.lines.append(arrival.line)
-        return arrival
-
-    def both(self, timeout_s=10.0):
-        lines = self.line_of
-        guest = threading.Thread(target=lambda: lines.update({1: self.arrive(1).line}))
-        guest.start()
-        lines[0] = self.arrive(0).line
-        guest.join()
-        self.groups = [Group(self.membership(i), lines[i], timeout_s=timeout_s) for i in range(2)]
-        return self.groups
-
-
-@pytest.fixture(autouse=True)
-def _never_exit(monkeypatch):
-    monkeypatch.setattr("manyhands.cluster.group._GRACE_S", 0.0)
-    monkeypatch.setattr("manyhands.cluster.group.os._exit", lambda _: None)
-    yield
-    while OPEN:
-        OPEN.pop().close()
+from tests.cluster.meetings import MEMBERS, Meeting, in_threads, never_exit  # noqa: F401
 
 
 @pytest.fixture
@@ -90,23 +27,6 @@ def connected():
         server.accept()[0] as accepted,
     ):
         yield client, accepted
-
-
-def in_threads(*calls):
-    results = [None] * len(calls)
-
-    def run(place, call):
-        try:
-            results[place] = call()
-        except Exception as error:
-            results[place] = error
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(calls)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    return results
 
 
 def test_everybody_hears_everybody():
@@ -174,57 +94,12 @@ def test_who_is_silent_is_lost(monkeypatch, capfd):
     assert "it did not answer: it is stopped, or cut off" in capfd.readouterr().err
 
 
-def test_who_holds_up_the_others_is_shown(monkeypatch, capfd):
-    monkeypatch.setattr("manyhands.cluster.group._BEAT_S", 0.1)
-    meeting = Meeting(silence_s=20.0, limit_s=0.8)
-    one, other = meeting.both()
-    other.at_step(41)
-    with pytest.raises(ProcessLostError, match=r"waited 1 s for worker 1 \(h1:1\)"):
-        one.agree("the epoch", 1)
-    told = capfd.readouterr().err
-    assert "worker 1 (h1:1): running the program, step 41" in told
-    assert "worker 0 (h0:1): waiting for the others at: the epoch" in told
-    assert "test_who_holds_up_the_others_is_shown" in told  # in the stack of this very thread
-
-
 def test_only_one_may_do_what_one_does_for_all():
     one, other = Meeting().both()
     claims = in_threads(lambda: one.claim("save 1"), lambda: other.claim("save 1"))
     assert sorted(claims) == [False, True]
     assert other.claim("another")
     assert not one.claim("another")
-
-
-def test_all_stop_after_the_same_step():
-    one, other = Meeting().both()
-    stopped = {}
-
-    def run(group, number):
-        for step in range(1, 2000):
-            time.sleep(0.001 * (number + 1))
-            if number == 1 and step == 20:
-                group.stops.wish()
-            if group.stops.reached(1):
-                stopped[number] = step
-                return
-
-    in_threads(lambda: run(one, 0), lambda: run(other, 1))
-    assert stopped[0] == stopped[1] < 1000
-
-
-def test_steps_are_counted_over_fits():
-    """One is at the begin of its second fit while the other is between the two."""
-    one, other = Meeting().both()
-    for group in (one, other):
-        assert not any(group.stops.reached(1) for _ in range(100))
-    assert not one.stops.reached(1)
-    one.stops.wish()
-    time.sleep(0.3)
-    stopped = [
-        next(step for step in range(first, 200) if group.stops.reached(1))
-        for group, first in ((one, 102), (other, 101))
-    ]
-    assert stopped[0] == stopped[1] == 102
 
 
 def test_secrets_may_have_any_letters():
@@ -250,57 +125,6 @@ def test_nonsense_from_strangers_ends_only_their_line(connected):
         Line(accepted).receive(timeout_s=2.0)
 
 
-def test_other_launches_are_noticed_while_the_program_runs(capsys):
-    one, other = Meeting().both()
-    for launch in range(EVERY):
-        one.trail.note("step 1")
-        other.trail.note("step 2" if launch == 40 else "step 1")
-    until = time.monotonic() + 5
-    while not one.hears_of_a_loss(0.1) and time.monotonic() < until:
-        pass
-    assert "have not run the same steps" in capsys.readouterr().err
-
-
-def test_everybody_waiting_elsewhere_is_shown(capfd):
-    one, other = Meeting(limit_s=1.0).both(timeout_s=20.0)
-
-    def computes():
-        with other.waiting("computing a step with the others"):
-            other.hears_of_a_loss(8.0)
-
-    told = in_threads(lambda: one.agree("the epoch", 1), computes)
-    assert isinstance(told[0], ProcessLostError)
-    assert "All have waited 1 s for each other" in str(told[0])
-    assert "worker 1 (h1:1): computing a step with the others" in capfd.readouterr().err
-
-
-def test_process_0_stays_while_others_work(monkeypatch):
-    monkeypatch.setattr("manyhands.cluster.hub._PATIENCE_S", 0.2)
-    meeting = Meeting()
-    one, other = meeting.both()
-    said, ended = [], []
-    one.leave()
-    waits = threading.Thread(target=lambda: ended.append(meeting.hub.wait_for_byes(said.append)))
-    waits.start()
-    time.sleep(0.7)
-    assert waits.is_alive()
-    assert said == ["this program has ended; waiting for worker 1 (h1:1)."]
-    other.leave()
-    waits.join(5)
-    assert ended == [""]
-
-
-def test_ends_after_other_launches_are_said():
-    meeting = Meeting()
-    one, other = meeting.both()
-    one.trail.note("a step")
-    one.leave()
-    other.leave()
-    reason = meeting.hub.wait_for_byes(lambda _: None)
-    assert "worker 0 (h0:1): 1 launches, the last a step" in reason
-    assert "worker 1 (h1:1): no launch" in reason
-
-
 def test_who_is_missing_is_named():
     with pytest.raises(ClusterError, match=r"missing: worker 1 \(h1:1\)") as caught:
         Meeting().arrive(0, timeout_s=0.5)
@@ -309,7 +133,7 @@ def test_who_is_missing_is_named():
 
 def test_the_others_are_told_who_is_missing(monkeypatch):
     members = (*MEMBERS, Member(name="worker 2", address="h2:1"))
-    monkeypatch.setattr("tests.cluster.test_group.MEMBERS", members)
+    monkeypatch.setattr("tests.cluster.meetings.MEMBERS", members)
     meeting = Meeting()
     told = in_threads(lambda: meeting.arrive(0, 0.8), lambda: meeting.arrive(1, 0.8))
     assert all("worker 2 (h2:1)" in str(error) for error in told)
@@ -317,7 +141,7 @@ def test_the_others_are_told_who_is_missing(monkeypatch):
 
 def test_those_who_came_begin_where_they_are_enough(monkeypatch):
     members = (*MEMBERS, Member(name="worker 2", address="h2:1"))
-    monkeypatch.setattr("tests.cluster.test_group.MEMBERS", members)
+    monkeypatch.setattr("tests.cluster.meetings.MEMBERS", members)
     meeting = Meeting(least=2)
     told = in_threads(lambda: meeting.arrive(0, 0.8), lambda: meeting.arrive(2, 0.8))
     assert [arrival.membership.index for arrival in told] == [0, 1]
@@ -333,7 +157,7 @@ def test_those_who_came_begin_where_they_are_enough(monkeypatch):
 
 def test_too_few_do_not_begin(monkeypatch):
     members = (*MEMBERS, Member(name="worker 2", address="h2:1"))
-    monkeypatch.setattr("tests.cluster.test_group.MEMBERS", members)
+    monkeypatch.setattr("tests.cluster.meetings.MEMBERS", members)
     with pytest.raises(ClusterError, match=r"missing: worker 1 \(h1:1\), worker 2 \(h2:1\)"):
         Meeting(least=2).arrive(0, timeout_s=0.5)
 
