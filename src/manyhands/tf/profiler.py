@@ -30,9 +30,9 @@ def _in_jaxs_words(options: Any) -> Any:
     if options is None:
         return None
     made = jax.profiler.ProfileOptions()
-    made.host_tracer_level = int(options.host_tracer_level)
-    made.python_tracer_level = int(options.python_tracer_level)
-    made.device_tracer_level = int(options.device_tracer_level)
+    for level in ("host_tracer_level", "python_tracer_level", "device_tracer_level"):
+        if hasattr(made, level):  # JAX 0.12 traces devices in one way only
+            setattr(made, level, int(getattr(options, level)))
     return made
 
 
