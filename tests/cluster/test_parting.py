@@ -81,6 +81,27 @@ def test_everybody_waiting_elsewhere_is_shown(capfd):
     assert "worker 1 (h1:1): computing a step with the others" in capfd.readouterr().err
 
 
+def test_waits_of_threads_that_read_ahead_do_not_count():
+    one, _ = Meeting().both()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def reads_ahead():
+        with one.waiting("waiting for the others at: the next batch"):
+            begun.set()
+            go_on.wait(5)
+
+    with one.waiting("computing a step with the others"):
+        feed = threading.Thread(target=reads_ahead, name="manyhands-feed_0")
+        feed.start()
+        begun.wait(5)
+        assert one._now()["doing"] == "computing a step with the others"
+    one.at_step(3)
+    assert one._now() == {"doing": "running the program", "step": 3}
+    go_on.set()
+    feed.join()
+    assert one._now() == {"doing": "running the program", "step": 3}
+
+
 def test_process_0_stays_while_others_work(monkeypatch):
     monkeypatch.setattr("manyhands.cluster.hub._PATIENCE_S", 0.2)
     meeting = Meeting()

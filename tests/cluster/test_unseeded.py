@@ -58,7 +58,18 @@ class Own(Batches):
         super().__init__()
         self.order = np.random.default_rng().permutation(ROWS)   # nobody can know this
 
+def each_for_itself(context):
+    rng = np.random   # seeded otherwise in each process, and meant so
+    rng.seed(100 + strategy.group.index)
+    def rows():
+        for _ in range(6):
+            read.append(int(rng.randint(1000)))
+            yield x[:2], x[:2]
+    return mh.data.Dataset.from_generator(rows, output_signature=(
+        mh.tf.TensorSpec([2, 1], "float32"), mh.tf.TensorSpec([2, 1], "float32")))
+
 told = {
+    "each": fit(strategy.distribute_datasets_from_function(each_for_itself), steps_per_epoch=2),
     "own": fit(Own()),
     "generator": fit(drawn(), steps_per_epoch=10),
     "shuffled": fit(Batches()),
@@ -91,6 +102,11 @@ def test_rows_come_in_one_order_and_once_an_epoch(told, kind):
 def test_random_numbers_stay_in_step(told):
     one, other = told[0]
     assert one["drawn after"] == other["drawn after"]
+
+
+def test_what_each_makes_for_itself_is_its_own(told):
+    one, other = told[0]
+    assert not set(one["each"]["read"]) & set(other["each"]["read"])
 
 
 def test_what_nobody_can_make_alike_is_warned_of(told):

@@ -221,6 +221,15 @@ class Resume(keras.callbacks.Callback):
             found = self._group.agree("where to resume", found)[0]
         if not found:
             return
+        if "random" not in found:
+            raise CheckpointError(
+                explain(
+                    "This checkpoint was written by an earlier manyhands, which kept other things.",
+                    got=f"{self._directory}",
+                    fix="finish that training with the version that began it, or give another "
+                    "directory.",
+                )
+            )
         self._share_callbacks()
         self._others.put_back()
         self._where.total = found["total"]

@@ -27,6 +27,7 @@ from manyhands.cluster.trail import Trail
 from manyhands.cluster.wire import MAIN, Line, LineClosedError, Message
 from manyhands.errors import ClusterError, ProcessLostError, explain
 
+FEED_THREADS = "manyhands-feed"
 _BEAT_S = 1.0
 _HUB_S = 10.0
 """Process 0 says who is missing; only if it does not, we say that somebody is."""
@@ -63,6 +64,7 @@ class Group:
         self._lost = ""
         self._left = False
         self._where: Message = {"doing": "starting", "step": 0}
+        self._waits: dict[object, tuple[str, float]] = {}
         self._lock = threading.Lock()
         self._claims: dict[str, queue.Queue[int]] = {}
         self._stops = Stops(self._say)
@@ -160,25 +162,34 @@ class Group:
 
     def at_step(self, step: int) -> None:
         """Note which step this process has come to, for whoever asks why nothing moves."""
-        self._where = {**self._where, "doing": "running the program", "step": step}
+        self._where = {"doing": "running the program", "step": step}
 
     @contextmanager
     def waiting(self, doing: str) -> Iterator[None]:
-        """Note that what happens inside cannot end before the others have come."""
-        before = self._where
-        self._where = {**before, "doing": doing, "since_s": time.monotonic()}
+        """Note that what happens inside cannot end before the others have come.
+
+        Threads that read ahead of the program do not count: nobody need wait for what they do.
+        """
+        if threading.current_thread().name.startswith(FEED_THREADS):
+            yield
+            return
+        wait = object()
+        self._waits[wait] = doing, time.monotonic()
         try:
             yield
         finally:
-            self._where = before
+            del self._waits[wait]
+
+    def _now(self) -> Message:
+        waits = list(self._waits.values())
+        if not waits:
+            return self._where
+        doing, since_s = waits[-1]
+        return {**self._where, "doing": doing, "waiting_s": time.monotonic() - since_s}
 
     def _beat(self) -> None:
         while not self._left and not self._lost:
-            where = dict(self._where)
-            since_s = where.pop("since_s", None)
-            if since_s is not None:
-                where["waiting_s"] = time.monotonic() - since_s
-            self._say({"kind": "beat", "marks": self.trail.take_marks(), **where})
+            self._say({"kind": "beat", "marks": self.trail.take_marks(), **self._now()})
             time.sleep(_BEAT_S)
             if time.monotonic() - self._heard_s > self._silence_s:
                 self._mourn(
@@ -220,7 +231,8 @@ class Group:
         """Say who was lost, and end this process unless its program does so first."""
         if self._left or self._lost:
             return
-        doing = f"{self._where['doing']}, step {self._where['step']}"
+        where = self._now()
+        doing = f"{where['doing']}, step {where['step']}"
         self._lost = reason
         for channel in list(self._channels.values()):
             channel.answers.put({})

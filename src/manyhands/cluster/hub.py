@@ -19,7 +19,7 @@ from typing import Any
 from manyhands.cluster.hang import held_up_by, report
 from manyhands.cluster.membership import Member
 from manyhands.cluster.roll_call import Guest, RollCall
-from manyhands.cluster.trail import Trails, shown
+from manyhands.cluster.trail import Parting, Trails, shown
 from manyhands.cluster.wire import MAIN, LineClosedError, Message
 
 _REPORT_S = 2.0
@@ -67,6 +67,9 @@ class Hub:
         self._claims: dict[str, int] = {}
         self._steps: dict[int, int] = {}
         self._trails = Trails()
+        self._parting: Parting | None = None
+        self._left: list[int] = []
+        self._all_left = False
         self._changed = threading.Condition()
         self._over = self._all_told = False
         self._reason = ""
@@ -131,7 +134,7 @@ class Hub:
         elif kind == "beat":
             guest.where = message
             guest.tell({"kind": "beat"})
-            self._end_if_parted(index, self._trails.parted(index, message.get("marks", [])))
+            self._end_if_parted(self._trails.parting(index, message.get("marks", [])))
         elif kind == "report":
             with self._changed:
                 self._reports[index] = message
@@ -152,19 +155,23 @@ class Hub:
             self._lose(guest, f"its program ended with {message['error']}")
         self._tell_all({"kind": "gone", "index": guest.index})
         self._end_what_nobody_answers()
-        if "trail" in message:
-            parted = self._trails.ended_otherwise(guest.index, message["trail"])
-            if all(other.said_bye for other in self._guests):
-                self._end_if_parted(guest.index, parted)
         with self._changed:
+            self._left.append(guest.index)
+            parting = self._trails.parting_at_the_end(guest.index, message["trail"])
+            self._parting = self._parting or parting
+            is_last = len(self._left) == len(self._guests)
+        if is_last:
+            self._end_if_parted(self._parting)
+        with self._changed:
+            self._all_left = self._all_left or is_last
             self._changed.notify_all()
 
-    def _end_if_parted(self, index: int, parted: Any) -> None:
-        if parted is not None:
-            other, theirs, ours = parted
+    def _end_if_parted(self, parting: Parting | None) -> None:
+        if parting is not None:
             self._end(
                 "The processes have not run the same steps. "
-                f"{self._members[other]}: {shown(theirs)}; {self._members[index]}: {shown(ours)}."
+                f"{self._members[parting.one]}: {shown(parting.its)}; "
+                f"{self._members[parting.other]}: {shown(parting.others)}."
             )
 
     def _answer(self, index: int, message: Message) -> None:
@@ -295,7 +302,7 @@ class Hub:
         return reason
 
     def _all_gone(self) -> bool:
-        return self._over or all(guest.said_bye for guest in self._guests)
+        return self._over or self._all_left
 
     def _tell_all(self, message: Message) -> None:
         for guest in self._guests:

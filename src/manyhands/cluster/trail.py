@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import deque
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 EVERY = 64
 _SHOWN = 6
@@ -65,29 +65,40 @@ def shown(mark: Mark) -> str:
     return f"{count} launches, the last {', '.join(recent)}" if recent else "no launch"
 
 
+class Parting(NamedTuple):
+    """Two processes that have not launched the same."""
+
+    one: int
+    its: Mark
+    other: int
+    others: Mark
+
+
 class Trails:
     """The marks of all processes, side by side."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._first: dict[int, tuple[int, Mark]] = {}
         self._ended: tuple[int, Mark] | None = None
 
-    def parted(self, index: int, marks: list[Mark]) -> tuple[int, Mark, Mark] | None:
-        """Find a mark that another process has otherwise: who, their mark, ours."""
-        for mark in marks:
-            other, theirs = self._first.setdefault(mark[0], (index, mark))
-            if theirs[1] != mark[1]:
-                return other, theirs, mark
-        for count in sorted(self._first)[:-_KEPT]:
-            del self._first[count]
+    def parting(self, index: int, marks: list[Mark]) -> Parting | None:
+        """Find a mark that another process has otherwise."""
+        with self._lock:
+            for mark in marks:
+                one, its = self._first.setdefault(mark[0], (index, mark))
+                if its[1] != mark[1]:
+                    return Parting(one, its, index, mark)
+            for count in sorted(self._first)[:-_KEPT]:
+                del self._first[count]
         return None
 
-    def ended_otherwise(self, index: int, mark: Mark) -> tuple[int, Mark, Mark] | None:
+    def parting_at_the_end(self, index: int, mark: Mark) -> Parting | None:
         """Find one who has ended after other launches."""
-        if self._ended is None:
-            self._ended = index, mark
-        other, theirs = self._ended
-        return None if theirs[:2] == mark[:2] else (other, theirs, mark)
+        with self._lock:
+            self._ended = self._ended or (index, mark)
+            one, its = self._ended
+        return None if its[:2] == mark[:2] else Parting(one, its, index, mark)
 
 
 _KEPT = 4096

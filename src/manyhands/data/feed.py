@@ -10,6 +10,7 @@ import contextvars
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,6 +64,10 @@ class Agreement(Protocol):
 
     def passes(self, source: Any, *, channel: str = "main") -> None:
         """Let all read the same pass over a dataset."""
+        ...
+
+    def waiting(self, doing: str) -> AbstractContextManager[None]:
+        """Note that what happens inside waits for the others."""
         ...
 
     def alike(self, sample: int, *, channel: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -145,10 +146,10 @@ class StreamFeed:
         resumed = self._resumed or {"pass": None, "batches": 0, "random": None}
         if resumed["random"] is not None:
             set_random_state(resumed["random"])
-        if self._feeder.agreement is not None:
+        source: Any = iter(self._feeder.batches())
+        if self._feeder.agreement is not None and getattr(source, "kind", "common") != "own":
             self._feeder.agreement.order(channel="feed")
         self._drawn_from = random_state()
-        source: Any = iter(self._feeder.batches())
         self._start, self._num_taken = resumed["pass"], resumed["batches"]
         if self._start is not None:
             position = self._start["position"] + self._num_taken
@@ -190,7 +191,9 @@ class StreamFeed:
         """Give the placed work of the next turn."""
         assert self._ahead is not None, "take follows begin"
         began_s = time.perf_counter()
-        work = self._ahead.next(self._prepare(stride) for stride in self._turns)
+        agreement = self._feeder.agreement
+        with nullcontext() if agreement is None else agreement.waiting("waiting for rows"):
+            work = self._ahead.next(self._prepare(stride) for stride in self._turns)
         work = [self._placed(part) if isinstance(part, tuple) else part for part in work]
         self._feeder.counts.add(work, time.perf_counter() - began_s)
         self._num_taken += len(work)

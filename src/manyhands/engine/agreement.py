@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,10 @@ class Agreement:
         odd = next((i for i, answer in enumerate(answers) if answer != answers[0]), None)
         if odd is not None:
             raise self._unlike(what, answers, odd)
+
+    def waiting(self, doing: str) -> AbstractContextManager[None]:
+        """Note that what happens inside waits for the others."""
+        return self.group.waiting(doing)
 
     def alike(self, sample: int, *, channel: str) -> None:
         """Warn where the processes make different batches, of which each uses its share.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,8 +139,10 @@ class DistributedIterator:
         refuse_in_trace()
         if self._ended:
             raise StopIteration
+        agreement = self._agreement
         try:
-            placed = self._ahead.next(iter(self._read_next, None))
+            with nullcontext() if agreement is None else agreement.waiting("waiting for rows"):
+                placed = self._ahead.next(iter(self._read_next, None))
         except BaseException:
             self.close()
             raise

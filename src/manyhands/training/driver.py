@@ -53,6 +53,11 @@ class PlacementDriver:
         self.placement = placement
         self.agreement = agreement_on(placement)
 
+    @property
+    def spans_processes(self) -> bool:
+        """Whether other processes run the same models with this one."""
+        return self.placement.spans_processes
+
     def make_function(self, model: Any, role: Role) -> StepFunction:
         """Compile one role of a model, or keep it eager where the user asked for that."""
         step, gives = lift(model, role), "rows" if role == "predict" else "logs"
@@ -121,8 +126,8 @@ class PlacementDriver:
     def around(self, model: Any, role: Role, arguments: dict[str, Any]) -> Iterator[None]:
         """Check the data, watch for Ctrl-C, and leave the model whole however the call ends."""
         check_data(model, arguments)
-        if self.agreement is not None and calls.current(model) is None:
-            self.agreement.order()  # Keras asks data for its first rows before the first epoch
+        if self.agreement is not None and keras_inside.is_asked_early(arguments.get("x")):
+            self.agreement.order()
         with ExitStack() as stack:
             stack.enter_context(jax.default_device(self.placement.own_devices[0]))
             stack.enter_context(interrupts.watched())

@@ -33,6 +33,7 @@ from manyhands.engine.keras_inside.state import (
 from manyhands.engine.keras_inside.watchers import (
     changing_datasets,
     derived_attributes,
+    is_asked_early,
     resumers_last,
     runs_only_known_code,
     user_callbacks,
@@ -62,6 +63,7 @@ __all__ = [
     "get_state",
     "hold_state",
     "install",
+    "is_asked_early",
     "learning_rate",
     "own_state",
     "release_state",

@@ -53,6 +53,11 @@ class Feeder(Protocol):
 class Driver(Protocol):
     """What runs the models of a strategy."""
 
+    @property
+    def spans_processes(self) -> bool:
+        """Whether other processes run the same models with this one."""
+        ...
+
     def make_function(self, model: Any, role: Role) -> Callable[..., Any]:
         """Make what Keras calls as `train_function(state, iterator)`."""
         ...

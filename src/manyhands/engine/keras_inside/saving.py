@@ -7,16 +7,19 @@ its file there.  A backup, which is several files, and logs, which grow, are one
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
-from collections.abc import Sequence
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import keras
 
-from manyhands.cluster import Group, joined
+from manyhands.cluster import joined
+from manyhands.engine.keras_inside.binding import driver_of
 
 
 def install_saving() -> None:
@@ -26,11 +29,10 @@ def install_saving() -> None:
     setattr(keras.Model, "_manyhands_saves", True)  # noqa: B010
     for method in ("save", "save_weights"):
         _wrap_save(method)
-    callbacks = keras.callbacks
-    _one_writes(callbacks.BackupAndRestore, "backup_dir", ("_save_model", "on_train_end"))
-    _one_writes(callbacks.CSVLogger, "filename", ("on_train_begin", "on_epoch_end", "on_train_end"))
-    board = [name for name in vars(callbacks.TensorBoard) if name.startswith("on_")]
-    _one_writes(callbacks.TensorBoard, "log_dir", ("set_model", *board))
+    for method in ("_save_model", "on_train_end"):
+        _wrap_backup(method)
+    _wrap_csv_logger()
+    _wrap_tensor_board()
 
 
 def _wrap_save(name: str) -> None:
@@ -59,26 +61,63 @@ def _is_one_file(filepath: Any) -> bool:
     return "://" not in text and str(text).endswith((".keras", ".h5"))
 
 
-def _one_writes(kind: type, attribute: str, methods: Sequence[str]) -> None:
-    """Let these methods of a callback act in the process that writes to its place, no other."""
+def _wrap_backup(name: str) -> None:
+    """Let one process write and remove the files of a backup."""
+    backup = keras.callbacks.BackupAndRestore
+    original = getattr(backup, name)
 
-    def wrapped(original: Any) -> Any:
-        @functools.wraps(original)
-        def act(self: Any, *args: Any, **kwargs: Any) -> Any:
-            group = joined()
-            if group is None or _is_writer(group, self, Path(getattr(self, attribute))):
-                return original(self, *args, **kwargs)
-            return None
+    @functools.wraps(original)
+    def act(self: Any, *args: Any, **kwargs: Any) -> None:
+        if _is_writer(self, self.model, self.backup_dir):
+            original(self, *args, **kwargs)
 
-        return act
-
-    for method in methods:
-        setattr(kind, method, wrapped(getattr(kind, method)))
+    setattr(backup, name, act)
 
 
-def _is_writer(group: Group, callback: Any, place: Path) -> bool:
+def _wrap_csv_logger() -> None:
+    """Let the others' lines go nowhere."""
+    logger = keras.callbacks.CSVLogger
+    original = logger.on_train_begin
+
+    @functools.wraps(original)
+    def begin(self: Any, logs: Any = None) -> None:
+        place = self.filename
+        if not _is_writer(self, self.model, place):
+            self.filename = os.devnull
+        try:
+            original(self, logs)
+        finally:
+            self.filename = place
+
+    logger.on_train_begin = begin
+
+
+def _wrap_tensor_board() -> None:
+    """Let the others write to a folder that is removed when their program ends."""
+    board = keras.callbacks.TensorBoard
+    original = board.set_model
+
+    @functools.wraps(original)
+    def set_model(self: Any, model: Any) -> None:
+        place = self.log_dir
+        if not _is_writer(self, model, place):
+            self.log_dir = tempfile.mkdtemp(prefix="manyhands-logs-")
+            atexit.register(shutil.rmtree, self.log_dir, ignore_errors=True)
+        try:
+            original(self, model)
+        finally:
+            self.log_dir = place
+
+    board.set_model = set_model
+
+
+def _is_writer(callback: Any, model: Any, place: str | os.PathLike[str]) -> bool:
+    """Whether this process writes what a callback would write in every process of a group."""
+    group, driver = joined(), driver_of(model)
+    if group is None or driver is None or not driver.spans_processes:
+        return True
     if callback not in _writers:
-        _writers[callback] = group.writes(place)
+        _writers[callback] = group.writes(Path(place))
     return _writers[callback]
 
 

@@ -110,6 +110,11 @@ def resumers_last(callbacks: Any) -> list[Any] | None:
     return None if as_it_is else ordered  # Keras runs one that is not in a list on a thread
 
 
+def is_asked_early(data: Any) -> bool:
+    """Whether Keras asks this data for its first rows before the first epoch begins."""
+    return isinstance(data, keras.utils.PyDataset) or hasattr(data, "__next__")
+
+
 def changing_datasets(arguments: dict[str, Any]) -> list[Any]:
     """List the data sets of a `fit` that may change themselves between epochs."""
     given = (arguments.get("x"), arguments.get("validation_data"))
