@@ -7,9 +7,10 @@ runs eagerly from then on, which is said once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ from manyhands.engine.dict_order import in_order, map_in_order, order_of
 from manyhands.engine.interrupts import interrupts
 from manyhands.engine.jax_inside import is_eager, is_tracer
 from manyhands.engine.placement import Placement
+from manyhands.engine.python_reads import PythonReads, UnfollowedError
 from manyhands.engine.step_program import Rows, StepProgram, place_rows
 from manyhands.engine.step_scope import current_step
 from manyhands.engine.traced_step import trace_step
@@ -42,6 +44,14 @@ class LoopsOverDataError(NeedsValuesError):
     """Raised inside a trace that would read data; what the loop runs is compiled all the same."""
 
 
+class ChangesPythonError(NeedsValuesError):
+    """Raised after a trace that changed Python objects; once it may be a value kept for later."""
+
+
+_MOST_VARIANTS = 12
+"""So many states of Python a function is kept compiled for."""
+_WORTH_A_TRACE = 8
+"""A function that is traced again more often than once in so many calls runs eagerly."""
 _NEEDS_VALUES = (
     NeedsValuesError,
     jax.errors.ConcretizationTypeError,
@@ -52,20 +62,12 @@ _NEEDS_VALUES = (
 )
 
 
-class Watched(Protocol):
-    """Python objects as they were."""
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """A program, and what its trace has read from Python: it is right while that is the same."""
 
-    def changed(self) -> bool:
-        """Whether they are different now."""
-        ...
-
-    def restore(self) -> None:
-        """Make them what they were."""
-        ...
-
-
-def _nothing() -> None:
-    pass
+    program: StepProgram
+    reads: PythonReads | None
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,10 @@ class Function:
         placement: where it runs; None for where its values are, or where a strategy inside it says.
         splits: whether rows of plain arrays are split over the devices, as for a step of a loop,
             which nobody asked to compile: what it prints must be values.
-        watch: looks at the Python objects that the function can change; one that does runs eagerly.
+        follows: the Python objects that the function begins with: it means what calling it would,
+            so what it reads from Python is followed, and one that changes Python runs eagerly.
+        is_frozen: whether it means what it meant when it was traced, as inside a tf.function.
+        on_read: told what the function has read, each time it was traced.
     """
 
     def __init__(
@@ -115,15 +120,21 @@ class Function:
         placement: Placement | None = None,
         *,
         splits: bool = False,
-        watch: Callable[[], Watched] | None = None,
+        follows: Sequence[Any] | None = None,
+        is_frozen: bool = False,
+        on_read: Callable[[PythonReads], None] = lambda _: None,
     ) -> None:
         self.python_function = python_function
         self.placement = placement
         self.num_traces = 0
         self.runs_eagerly = False
         self._splits = splits
-        self._watch = watch
-        self._programs: dict[Hashable, StepProgram] = {}
+        self._follows = follows
+        self._is_frozen = is_frozen
+        self._on_read = on_read
+        self._num_calls = 0
+        self._has_changed_python = False
+        self._variants: dict[Hashable, list[_Variant]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
@@ -135,30 +146,66 @@ class Function:
         placed = self._placed(leaves)
         kinds = tuple(map(_kind, placed))
         key = (structure, kinds, _keras_says())
-        program = self._programs.get(key)
+        self._num_calls += 1
+        program = self._known(key)
         if program is None:
             try:
-                program = self._compile(placed, kinds, structure, order_of((args, kwargs)))
+                program = self._traced(key, placed, kinds, structure, order_of((args, kwargs)))
             except _NEEDS_VALUES as error:
-                self._give_up(error)
+                if not isinstance(error, ChangesPythonError) or self._has_changed_python:
+                    self._give_up(error)
+                self._has_changed_python = True
                 return self._eagerly(args, kwargs)
-            self._programs[key] = program
         with interrupts.watched(), interrupts.held():
             return program([_array(leaf) for leaf, k in zip(placed, kinds, strict=True) if _is(k)])
+
+    def _known(self, key: Hashable) -> StepProgram | None:
+        """Find a program that was traced when Python was as it is now."""
+        variants = self._variants.get(key, [])
+        for place, variant in enumerate(variants):
+            if variant.reads is None or variant.reads.hold():
+                variants.insert(0, variants.pop(place))
+                return variant.program
+        return None
+
+    def _traced(
+        self, key: Hashable, placed: list[Any], kinds: tuple[Any, ...], structure: Any, order: Any
+    ) -> StepProgram:
+        variants = self._variants.setdefault(key, [])
+        self._see_that_it_pays(variants)
+        variant = self._compile(placed, kinds, structure, order)
+        variants.insert(0, variant)
+        del variants[_MOST_VARIANTS:]
+        return variant.program
+
+    def _see_that_it_pays(self, variants: list[_Variant]) -> None:
+        """Give up on a function that would be compiled again nearly each time it is called."""
+        if len(variants) < _MOST_VARIANTS or self._num_calls > _WORTH_A_TRACE * self.num_traces:
+            return
+        reads = variants[0].reads
+        what = reads.difference() if reads is not None else None
+        raise NeedsValuesError(
+            f"it reads other Python objects each time it is run ({what or 'they'} changed), so it "
+            "would be compiled each time. Pass what changes as arguments: strategy.run(step, "
+            "args=(...)), or keep it in a Variable"
+        )
 
     def program_for(self, *args: Any, **kwargs: Any) -> tuple[StepProgram, list[Any]]:
         """Give the program of a call and its arrays, without running it."""
         leaves, structure = jax.tree.flatten((args, kwargs))
         placed = self._placed(leaves)
         kinds = tuple(map(_kind, placed))
-        program = self._compile(placed, kinds, structure, order_of((args, kwargs)))
+        program = self._compile(placed, kinds, structure, order_of((args, kwargs))).program
         return program, [_array(a) for a, kind in zip(placed, kinds, strict=True) if _is(kind)]
 
     # compiling
 
     def _compile(
         self, leaves: list[Any], kinds: tuple[Any, ...], structure: Any, order: Any
-    ) -> StepProgram:
+    ) -> _Variant:
+        reads: list[PythonReads] = []
+        objects = [kind.value for kind in kinds if isinstance(kind, _Static)]
+
         def call(arrays: list[Any]) -> Any:
             self.num_traces += 1
             given = iter(arrays)
@@ -167,24 +214,38 @@ class Function:
                 for leaf, kind in zip(leaves, kinds, strict=True)
             ]
             args, kwargs = in_order(order, jax.tree.unflatten(structure, full))
-            return self.python_function(*args, **kwargs)
+            if self._follows is None:
+                return self.python_function(*args, **kwargs)
+            reads[:] = [PythonReads([*self._follows, *objects], is_frozen=self._is_frozen)]
+            with reads[0].listening():
+                return self.python_function(*args, **kwargs)
+
+        def undo() -> None:
+            for read in reads:
+                read.restore()
 
         wanted = [kind for kind in kinds if isinstance(kind, _Kind)]
         specs = [jax.ShapeDtypeStruct(_true_shape(kind), kind.dtype) for kind in wanted]
-        before = self._watch() if self._watch is not None else None
-        traced = trace_step(
-            call,
-            specs,
-            shows_values=self._splits,
-            before_again=before.restore if before is not None else _nothing,
-        )
-        if traced is None:
-            raise NeedsValuesError("it makes new variables each time it is run")
-        if before is not None and before.changed():
-            before.restore()
-            raise NeedsValuesError("it changes Python objects, which a compiled step would not")
+        try:
+            traced = trace_step(call, specs, shows_values=self._splits, before_again=undo)
+            if traced is None:
+                raise NeedsValuesError("it makes new variables each time it is run")
+            if reads and (what := reads[0].changed()) is not None:
+                raise ChangesPythonError(
+                    f"it changes Python objects ({what}), which a compiled step would not"
+                )
+        except _NEEDS_VALUES:
+            undo()  # it will do all of it again, eagerly
+            raise
+        except UnfollowedError as error:
+            undo()
+            raise NeedsValuesError(str(error)) from None
         placement = self.placement or traced.placement
-        return StepProgram(traced, placement, [kind.num_rows for kind in wanted])
+        program = StepProgram(traced, placement, [kind.num_rows for kind in wanted])
+        for read in reads:
+            read.settle()
+            self._on_read(read)
+        return _Variant(program, reads[0] if reads else None)
 
     def _placed(self, leaves: list[Any]) -> list[Any]:
         if self.placement is None:
@@ -204,7 +265,11 @@ class Function:
 
     def _eagerly(self, args: Any, kwargs: Any) -> Any:
         args, kwargs = map_in_order(_value, (args, kwargs))
-        return map_in_order(_as_result, self.python_function(*args, **kwargs))
+        token = _freezes.set(_freezes.get() or self._follows is None)
+        try:
+            return map_in_order(_as_result, self.python_function(*args, **kwargs))
+        finally:
+            _freezes.reset(token)
 
     def _give_up(self, error: BaseException) -> None:
         self.runs_eagerly = True
@@ -218,6 +283,14 @@ class Function:
             "it is only slower. What is compiled has no .numpy(), no print, no Python branch on a "
             "tensor, and changes no Python object."
         )
+
+
+_freezes: ContextVar[bool] = ContextVar("manyhands_freezes", default=False)
+
+
+def is_inside_a_function() -> bool:
+    """Whether we run what somebody asked to compile, so that a step means what it did at first."""
+    return _freezes.get()
 
 
 def _is(kind: Any) -> bool:
@@ -270,4 +343,5 @@ def _as_result(leaf: Any) -> Any:
 
 def _keras_says() -> Hashable:
     """What else a trace depends on."""
-    return keras.config.floatx(), str(keras.config.dtype_policy())
+    config = keras.config
+    return config.floatx(), str(config.dtype_policy()), config.epsilon(), config.image_data_format()

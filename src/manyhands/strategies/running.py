@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from manyhands.engine.function import Function
+from manyhands.engine.fingerprint import fingerprint
+from manyhands.engine.function import Function, is_inside_a_function
 from manyhands.engine.jax_inside import is_eager
+from manyhands.engine.python_reads import PythonReads
 from manyhands.engine.step_scope import current_step
 from manyhands.errors import StepError, explain, warn
 from manyhands.strategies.context import AsksForReplicaError, in_step
-from manyhands.strategies.fingerprint import fingerprint
 from manyhands.strategies.per_replica import PerReplicaValue
-from manyhands.strategies.python_state import PythonState
 from manyhands.strategies.replica_context import ReplicaContext
+from manyhands.strategies.replicas import is_of_replicas
 from manyhands.strategies.vectorised import run_per_replica
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ class Runner:
         self._strategy = strategy
         self._functions: OrderedDict[Any, Function] = OrderedDict()
         self._alike: Counter[Any] = Counter()
-        self._eager: dict[Any, Function] = {}
 
     def run(self, step: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Run a step, or make it part of the one that is being traced around it."""
@@ -49,37 +49,41 @@ class Runner:
             if around is not None:
                 around.placement = around.placement or self._strategy.placement
             return self._inside(step, args, kwargs)
-        function = self._function(step)
-        given = function(*args, **kwargs)
-        if function.runs_eagerly and len(self._eager) < _MOST_FUNCTIONS:
-            self._eager[fingerprint(step)] = function  # what it reads from Python may change now
-        return given
+        return self._function(step)(*args, **kwargs)
 
     def _function(self, step: Callable[..., Any]) -> Function:
-        same = fingerprint(step)
-        if same in self._eager:
-            return self._eager[same]
-        state = PythonState(step)
-        key = (*same, state.key)
+        is_frozen = is_inside_a_function()
+        key = (*fingerprint(step), is_frozen)
         found = self._functions.get(key)
         if found is None:
-            self._doubt(step, state)
-            found = Function(
+            found = self._functions[key] = Function(
                 _named(lambda *args, **kwargs: self._inside(step, args, kwargs), step),
                 self._strategy.placement,
                 splits=True,
-                watch=lambda: PythonState(step),
+                follows=(step,),
+                is_frozen=is_frozen,
+                on_read=lambda reads: self._doubt(step, reads),
             )
-            found.runs_eagerly = self._changes_each_time(step, key)
-            self._functions[key] = found
+            found.runs_eagerly = self._is_new_each_time(step, key[0])
             if len(self._functions) > _MOST_FUNCTIONS:
                 self._functions.popitem(last=False)
         self._functions.move_to_end(key)
         return found
 
-    def _doubt(self, step: Any, state: PythonState) -> None:
+    def _is_new_each_time(self, step: Any, code: Any) -> bool:
+        self._alike[code] += 1
+        if self._alike[code] == _MOST_ALIKE:
+            warn(
+                f"{getattr(step, '__name__', step)} closes over other Python objects each time it "
+                "is run, so it would be compiled each time; it runs eagerly from now on. Pass what "
+                "changes as arguments: strategy.run(step, args=(...)), or keep it in a Variable."
+            )
+        return self._alike[code] >= _MOST_ALIKE
+
+    def _doubt(self, step: Any, reads: PythonReads) -> None:
         """Say so when a step uses the number of replicas that was read outside of it."""
-        if not state.uses_num_replicas or self._strategy.num_devices == 1:
+        read = any(is_of_replicas(value) and value != 1 for value in reads.plain_values())
+        if not read or self._strategy.num_devices == 1:
             return
         warn(
             f"{getattr(step, '__name__', step)} uses strategy.num_replicas_in_sync as it was read "
@@ -87,16 +91,6 @@ class Runner:
             "it is 1: a loss divided by it would be too small. Read "
             "strategy.num_replicas_in_sync inside the step, or divide by the global batch size."
         )
-
-    def _changes_each_time(self, step: Any, key: Any) -> bool:
-        self._alike[key[0]] += 1
-        if self._alike[key[0]] == _MOST_ALIKE:
-            warn(
-                f"{getattr(step, '__name__', step)} reads other Python objects each time it is "
-                "run, so it would be compiled each time; it runs eagerly from now on. Pass what "
-                "changes as arguments: strategy.run(step, args=(...)), or keep it in a Variable."
-            )
-        return self._alike[key[0]] >= _MOST_ALIKE
 
     def _inside(self, step: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         scope = current_step()

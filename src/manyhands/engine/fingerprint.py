@@ -28,6 +28,14 @@ class Same:
         return isinstance(other, Same) and self.held is other.held
 
 
+FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
+
+
+def is_function(value: Any) -> bool:
+    """Whether a value is a function of Python, a method, or a partial one."""
+    return isinstance(value, FUNCTIONS)
+
+
 def fingerprint(function: Callable[..., Any]) -> tuple[Any, ...]:
     """Give the key of a function."""
     return _key(function, ())
@@ -59,6 +67,6 @@ def _contents(cell: Any) -> Any:
 def _known(value: Any, around: tuple[Any, ...]) -> Any:
     if isinstance(value, bool | int | float | str | bytes | type(None)):
         return (type(value), value)
-    if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
+    if is_function(value):
         return _key(value, around)
     return Same(value)

@@ -1,0 +1,108 @@
+"""Hear which functions run while a step is traced.
+
+In: a Reach.  Out: the Reach has seen each function of the program before it ran, and each of
+Keras' functions is noted with the object it belongs to.
+It listens through Python's profiling hook, on this thread only, and gives the hook back.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from typing import Any
+
+from manyhands.engine.python_reads.names import names_of
+from manyhands.engine.python_reads.owners import Owner, owner_of
+from manyhands.engine.python_reads.reach import Reach, UnfollowedError
+from manyhands.engine.python_reads.world import asks_the_world
+
+_MAKES = ("__init__", "__new__", "__post_init__")
+
+
+class Listener:
+    """Listens between `with` and its end."""
+
+    def __init__(self, reach: Reach, *, is_frozen: bool = False) -> None:
+        self.keras: dict[int, tuple[Any, set[str]]] = {}
+        """Keras' objects whose functions ran, and what those name."""
+        self.failed: UnfollowedError | None = None
+        self._is_frozen = is_frozen
+        self._reach = reach
+        self._before: Any = None
+        self._collects = False
+
+    def __enter__(self) -> Listener:
+        self._before = sys.getprofile()
+        self._collects = gc.isenabled()
+        gc.disable()  # its callbacks would run as if the step had called them
+        sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+        if self._collects:
+            gc.enable()
+        if hasattr(self._before, "enable"):
+            self._before.enable()  # cProfile's, which is no function
+        elif self._before is not None:
+            sys.setprofile(self._before)
+
+    def _event(self, frame: types.FrameType, event: str, given: Any) -> None:
+        owner = owner_of(frame)
+        if owner is Owner.LIBRARY:
+            return
+        try:
+            if event == "call":
+                self._called(frame, owner)
+            elif event == "return":
+                self._returned(frame, given)
+            elif event == "c_call":
+                self._asks(frame, owner, given)
+        except UnfollowedError as error:
+            if not self._is_frozen:
+                self.failed = error
+                raise
+
+    def _called(self, frame: types.FrameType, owner: Owner) -> None:
+        if frame.f_code.co_name in _MAKES:
+            self._reach.made.add(id(_self_of(frame)))
+        if owner is Owner.KERAS:
+            self._note(frame)
+        elif owner is Owner.PROGRAM or _is_followed(frame):
+            self._reach.function(frame, by_library=_by_library(frame))
+
+    def _note(self, frame: types.FrameType) -> None:
+        of = _self_of(frame)
+        if of is None or id(of) in self._reach.made or not hasattr(of, "__dict__"):
+            return
+        self.keras.setdefault(id(of), (of, set()))[1].update(names_of(frame.f_code).names)
+
+    def _returned(self, frame: types.FrameType, given: Any) -> None:
+        caller = frame.f_back
+        if given is not None and caller is not None and owner_of(caller) is Owner.PROGRAM:
+            self._reach.returned(caller, given)
+
+    def _asks(self, frame: types.FrameType, owner: Owner, function: Any) -> None:
+        if owner is Owner.KERAS:
+            return
+        asked = asks_the_world(function)
+        if asked is not None and (owner is Owner.PROGRAM or _is_followed(frame)):
+            raise UnfollowedError(f"it calls {asked}, which a compiled step would call only once")
+
+
+def _self_of(frame: types.FrameType) -> Any:
+    names = frame.f_code.co_varnames
+    return frame.f_locals.get(names[0]) if names and frame.f_code.co_argcount else None
+
+
+def _is_followed(frame: types.FrameType | None) -> bool:
+    """Whether a function of Python's own was called by the program."""
+    while frame is not None and owner_of(frame) is Owner.PYTHON:
+        frame = frame.f_back
+    return frame is not None and owner_of(frame) is Owner.PROGRAM
+
+
+def _by_library(frame: types.FrameType) -> bool:
+    caller = frame.f_back
+    return caller is None or owner_of(caller) is not Owner.PROGRAM

@@ -1,0 +1,339 @@
+"""Places that a step has read, as they were: fields, items, arrays, and state of other kinds.
+
+In: a place, when it is first seen.  Out: whether it still holds what it held, by content, and a way
+to put that back.  A place that holds another object of the same content is the same to a step.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import keras
+import numpy as np
+
+from manyhands.engine.fingerprint import fingerprint, is_function
+
+MISSING = type("Missing", (), {"__repr__": lambda _: "nothing"})()
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
+_SMALL_BYTES = 1 << 16
+
+
+class Alike(Protocol):
+    """Compares by content what two objects mean to a step."""
+
+    later: list[Callable[[], None]]
+    """What to note once everything is found to be the same, and not before."""
+
+    def __call__(self, now: Any, then: Any) -> bool:
+        """Whether a step would read the same from both."""
+        ...
+
+
+Flat = list[tuple[Callable[[Any], Any], Any, tuple[Any, ...]]]
+"""Ways to read an object, and what each of them gave."""
+
+
+class Watch(Protocol):
+    """One object that a step has read."""
+
+    def holds(self, alike: Alike) -> bool:
+        """Whether it is as it was."""
+        ...
+
+    def is_like(self, other: Any, alike: Alike) -> bool:
+        """Whether another object is now what this one was; if so, watch that one later."""
+        ...
+
+    def restore(self) -> None:
+        """Make it what it was."""
+        ...
+
+    def changed(self) -> str:
+        """Name what is different."""
+        ...
+
+    def flat(self) -> Flat | None:
+        """Give what `Quick` compares; None for what has to be asked."""
+        ...
+
+
+class Fields:
+    """Some names in the dictionary of an object, a class or a module."""
+
+    __slots__ = ("_held", "_saved", "of")
+
+    def __init__(self, of: Any, held: Any) -> None:
+        self.of = of
+        self._held = held
+        self._saved: dict[str, Any] = {}
+
+    def add(self, names: Iterable[str]) -> list[Any]:
+        """Watch these names too; return the values that were not known."""
+        new = []
+        for name in names:
+            if name not in self._saved:
+                self._saved[name] = value = self._held.get(name, MISSING)
+                new.append(value)
+        return new
+
+    def holds(self, alike: Alike) -> bool:
+        """Whether all names have what they had."""
+        return self._look(self._held, alike)
+
+    def _look(self, held: Any, alike: Alike) -> bool:
+        for name, saved in self._saved.items():
+            now = held.get(name, MISSING)
+            if now is not saved:
+                if not alike(now, saved):
+                    return False
+                alike.later.append(functools.partial(self._saved.__setitem__, name, now))
+        return True
+
+    def flat(self) -> Flat:
+        """Give the values by name, and the names that are not there."""
+        there = [name for name, value in self._saved.items() if value is not MISSING]
+        values = tuple(self._saved[name] for name in there)
+        absent = tuple(frozenset(self._saved).difference(there))
+        getter = operator.itemgetter(*there) if len(there) > 1 else _one(there)
+        found: Flat = [(getter, self._held, values)] if there else []
+        is_there = functools.partial(map, self._held.__contains__)
+        return [*found, (is_there, absent, (False,) * len(absent))] if absent else found
+
+    def is_like(self, other: Any, alike: Alike) -> bool:
+        """Whether another object of the same class has the same in its fields."""
+        held = getattr(other, "__dict__", None)
+        if not isinstance(held, dict) or not self._look(held, alike):
+            return False
+        alike.later.append(functools.partial(self._watch, other, held))
+        return True
+
+    def _watch(self, of: Any, held: Any) -> None:
+        self.of, self._held = of, held
+
+    def restore(self) -> None:
+        """Give the names their values back, those apart that now have what a model is made of."""
+        for name, saved in self._saved.items():
+            now = self._held.get(name, MISSING)
+            if now is not saved and not _is_of_a_model(now):
+                self._put(name, saved)
+
+    def _put(self, name: str, value: Any) -> None:
+        if isinstance(self.of, type):
+            if value is MISSING:
+                delattr(self.of, name)
+            else:
+                setattr(self.of, name, value)
+        elif value is MISSING:
+            self._held.pop(name, None)
+        else:
+            self._held[name] = value
+
+    def changed(self) -> str:
+        """Name the first field that is another."""
+        for name, saved in self._saved.items():
+            if self._held.get(name, MISSING) is not saved:
+                return f"{name} of {_called(self.of)}"
+        return _called(self.of)
+
+    def values(self) -> Iterable[Any]:
+        """List what the fields held."""
+        return self._saved.values()
+
+
+class Items:
+    """Everything in a list, dict, set or deque."""
+
+    __slots__ = ("_held", "_keys", "_values")
+
+    def __init__(self, held: Any) -> None:
+        self._held = held
+        self._keys, self._values = _items(held)
+
+    def holds(self, alike: Alike) -> bool:
+        """Whether the same things are in there, in the same order."""
+        return self._look(self._held, alike)
+
+    def flat(self) -> Flat:
+        """Give the items, and a dict's keys."""
+        values = (tuple, self._held, tuple(self._values))
+        if self._keys is None:
+            return [values]
+        return [(tuple, self._held, tuple(self._keys)), (_values_of, self._held, values[2])]
+
+    def _look(self, held: Any, alike: Alike) -> bool:
+        keys, values = _items(held)
+        if isinstance(held, set):
+            return held == set(self._values) and held is self._held
+        if len(values) != len(self._values) or not all(map(alike, values, self._values)):
+            return False
+        if keys is not None and not all(map(_same_key, keys, self._keys or ())):
+            return False
+        alike.later.append(functools.partial(self._watch, held))
+        return True
+
+    def is_like(self, other: Any, alike: Alike) -> bool:
+        """Whether another container holds the same things."""
+        return self._look(other, alike)
+
+    def _watch(self, held: Any) -> None:
+        self._held = held
+        self._keys, self._values = _items(held)
+
+    def restore(self) -> None:
+        """Put everything back in."""
+        held = self._held
+        values = _items(held)[1]
+        if len(values) == len(self._values) and all(map(operator.is_, values, self._values)):
+            return
+        if any(map(_is_of_a_model, values[len(self._values) :])):
+            return
+        held.clear()
+        if self._keys is not None:
+            held.update(zip(self._keys, self._values, strict=True))
+        elif isinstance(held, set):
+            held.update(self._values)
+        else:
+            held.extend(self._values)
+
+    def changed(self) -> str:
+        """Name the container."""
+        return f"a {type(self._held).__name__}"
+
+    def values(self) -> Iterable[Any]:
+        """List what was in there."""
+        return self._values
+
+
+class Array:
+    """The numbers of a NumPy array, which may be changed in place."""
+
+    __slots__ = ("_bytes", "_copy", "_held")
+
+    def __init__(self, held: np.ndarray) -> None:
+        self._held = held
+        self._copy = np.array(held)
+        self._bytes = held.tobytes() if held.nbytes <= _SMALL_BYTES else b""
+
+    def holds(self, alike: Alike) -> bool:
+        """Whether the numbers are the same, bit for bit."""
+        del alike
+        return self._same_numbers(self._held)
+
+    def _same_numbers(self, other: Any) -> bool:
+        copy = self._copy
+        if other.shape != copy.shape or other.dtype != copy.dtype:
+            return False
+        if other.nbytes <= _SMALL_BYTES:
+            return other.tobytes() == self._bytes
+        now, then = (
+            np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in (other, copy)
+        )
+        return bool(np.array_equal(now, then))
+
+    def is_like(self, other: Any, alike: Alike) -> bool:
+        """Whether another array has the same numbers."""
+        if not self._same_numbers(other):
+            return False
+        alike.later.append(functools.partial(self._watch, other))
+        return True
+
+    def _watch(self, held: np.ndarray) -> None:
+        self._held = held
+
+    def restore(self) -> None:
+        """Put the numbers back."""
+        if not self._same_numbers(self._held):
+            self._held[...] = self._copy
+
+    def changed(self) -> str:
+        """Name the array."""
+        return f"an array of shape {self._copy.shape}"
+
+    def flat(self) -> None:
+        """Nothing: the numbers are no objects."""
+
+    def values(self) -> Iterable[Any]:
+        """List nothing: the numbers are no objects."""
+        return ()
+
+
+class State:
+    """What something else holds, as a value that can be compared: a random state, a slot."""
+
+    __slots__ = ("_name", "_put", "_read", "_value")
+
+    def __init__(
+        self, name: str, read: Callable[[], Any], put: Callable[[Any], None] | None = None
+    ) -> None:
+        self._name, self._read, self._put = name, read, put
+        self._value = read()
+
+    def holds(self, alike: Alike) -> bool:
+        """Whether it is what it was."""
+        return alike(self._read(), self._value)
+
+    def is_like(self, other: Any, alike: Alike) -> bool:
+        """Never: it cannot be told from outside."""
+        del other, alike
+        return False
+
+    def restore(self) -> None:
+        """Put it back."""
+        if self._put is not None and self._read() is not self._value:
+            self._put(self._value)
+
+    def changed(self) -> str:
+        """Name it."""
+        return self._name
+
+    def flat(self) -> None:
+        """Nothing: it has to be asked."""
+
+    def values(self) -> Iterable[Any]:
+        """List what it held."""
+        return (self._value,)
+
+
+def _is_of_a_model(value: Any) -> bool:
+    """Whether a step made a part of a model, which it makes once and keeps."""
+    parts = (keras.Variable, keras.layers.Layer, keras.optimizers.Optimizer, keras.metrics.Metric)
+    return isinstance(value, parts)
+
+
+def same_plain(now: Any, then: Any) -> bool:
+    """Whether two numbers or strings are the same: -0.0 is not 0.0, and nan is nan."""
+    if now == then:
+        return not isinstance(now, float) or math.copysign(1, now) == math.copysign(1, then)
+    return now != now and then != then  # nan
+
+
+def same_function(now: Any, then: Any) -> bool:
+    """Whether a function was only made anew."""
+    return is_function(now) and is_function(then) and fingerprint(now) == fingerprint(then)
+
+
+def _same_key(now: Any, then: Any) -> bool:
+    return now is then or (type(now) is type(then) and now == then)
+
+
+def _items(held: Any) -> tuple[list[Any] | None, list[Any]]:
+    if isinstance(held, deque | list | set):
+        return None, list(held)
+    return list(held), list(held.values())
+
+
+def _one(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda held: (held[names[0]],)
+
+
+_values_of = operator.methodcaller("values")
+
+
+def _called(value: Any) -> str:
+    name = getattr(value, "__name__", None)
+    return name if isinstance(name, str) else f"a {type(value).__name__}"

@@ -1,0 +1,114 @@
+"""What a step can read that no watch can follow: clocks, files, iterators, hidden memory.
+
+In: a C function that is about to be called, or an object.  Out: why it cannot be followed, or None.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import itertools
+import operator
+import re
+import types
+from typing import Any
+
+import numpy as np
+
+_OUTSIDE = {
+    "time", "posix", "nt", "_io", "io", "_socket", "select", "_posixsubprocess", "_queue", "mmap",
+    "_sqlite3", "_multiprocessing", "termios", "readline", "resource", "_ctypes", "_winapi",
+    "msvcrt",
+}  # fmt: skip
+"""C modules whose functions ask the world, or tell it something."""
+_HARMLESS = {"fspath", "getpid", "fsencode", "fsdecode", "get_terminal_size"}
+_BUILTINS = {"open", "input", "print", "globals", "breakpoint"}
+_CLOCKS = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today"}
+_NUMPY_FILES = {"fromfile", "tofile", "dump"}
+
+_USED_UP = (
+    types.GeneratorType,
+    types.CoroutineType,
+    map,
+    filter,
+    zip,
+    enumerate,
+    reversed,
+    operator.attrgetter,
+    operator.methodcaller,
+    *(kind for kind in vars(itertools).values() if isinstance(kind, type)),
+    *(type(iter(of)) for of in ([], (), {}, set(), "", b"", range(0), {}.values(), {}.items())),
+)
+_FIXED = (
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    datetime.tzinfo,
+    decimal.Decimal,
+    re.Pattern,
+    range,
+    slice,
+    frozenset,
+    np.dtype,
+    np.ufunc,
+    types.BuiltinFunctionType,
+    types.CodeType,
+    types.FrameType,
+    type(Ellipsis),
+    type(NotImplemented),
+    property,
+    operator.itemgetter,
+)
+_HEAD_BYTES = object.__basicsize__
+_WORD_BYTES = 8
+
+
+def asks_the_world(function: Any) -> str | None:
+    """Name a C function that reads or changes what is outside of Python, None for the others."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    owner = getattr(function, "__self__", None)
+    if module == "builtins":
+        return name if name in _BUILTINS else None
+    if module in _OUTSIDE:
+        return None if name in _HARMLESS else f"{module}.{name}"
+    if name in _CLOCKS:
+        return name
+    if module == "numpy" or isinstance(owner, np.ndarray):
+        return name if name.split(".")[-1] in _NUMPY_FILES else None
+    if module is None and type(owner).__module__ in _OUTSIDE:
+        return name
+    return None
+
+
+def is_used_up(value: Any) -> bool:
+    """Whether reading from an object changes it, and nobody can look without reading."""
+    return isinstance(value, _USED_UP)
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether an object never changes, or has nothing inside that a step could compute with."""
+    return isinstance(value, _FIXED) or type(value).__module__ in _SILENT_TYPES
+
+
+_SILENT_TYPES = {
+    "_io", "_thread", "_socket", "functools", "jaxlib", "jaxlib._jax", "jaxlib.xla_extension",
+    "_weakref", "_contextvars", "_abc", "optree", "_functools", "jax", "_queue",
+}  # fmt: skip
+
+
+def hides_memory(value: Any) -> bool:
+    """Whether an object has memory of its own that Python's attributes do not show."""
+    kind = type(value)
+    slots = sum(len(_slots(base)) for base in kind.__mro__)
+    return kind.__basicsize__ > _HEAD_BYTES + _WORD_BYTES * (slots + 2)
+
+
+def slots_of(value: Any) -> list[str]:
+    """List the slots of an object."""
+    return [name for base in type(value).__mro__ for name in _slots(base)]
+
+
+def _slots(kind: type) -> list[str]:
+    return [
+        name for name, held in vars(kind).items() if isinstance(held, types.MemberDescriptorType)
+    ]
