@@ -14,6 +14,7 @@ from manyhands.data.dataset.iterator import DatasetIterator
 from manyhands.data.dataset.options import Options
 from manyhands.data.dataset.row_plan import RowPlan, row_plan
 from manyhands.data.dataset.stage import INFINITE, UNKNOWN, Stage
+from manyhands.data.dataset.told_keras import tell_keras
 
 
 def _as_it_is(leaf: Any) -> Any:
@@ -31,6 +32,7 @@ class Core:
     def __init__(self, stage: Stage, options: Options | None = None) -> None:
         self.stage = stage
         self._options = options or Options()
+        tell_keras()
 
     @staticmethod
     def _emit(leaf: Any) -> Any:
