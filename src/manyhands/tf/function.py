@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from manyhands.data.plain import argument_for_jax, plain_everywhere
 from manyhands.engine.function import Function
 from manyhands.errors import warn
 from manyhands.tf.dtypes import on_device
@@ -42,7 +43,7 @@ class PolymorphicFunction:
         """Run it."""
         if _run_eagerly:
             return self.python_function(*args, **kwargs)
-        args, kwargs = self._canonical(args, kwargs)
+        args, kwargs = plain_everywhere(self._canonical(args, kwargs), argument_for_jax)
         before = self._function.num_traces
         given = self._function(*args, **kwargs)
         self._watch_retracing(self._function.num_traces > before)
