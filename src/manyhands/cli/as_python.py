@@ -19,6 +19,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from manyhands.errors import ManyhandsError, explain
+from manyhands.tracebacks import make_readable
 
 INTERRUPTED = 130
 
@@ -134,8 +135,9 @@ def _never_began(trace: TracebackType | None) -> bool:
 
 def _show(error: BaseException) -> int:
     """Show what the program raised, as Python would have."""
-    trace = _after_us(error.__traceback__)
-    error.__traceback__ = trace
+    error.__traceback__ = _after_us(error.__traceback__)
+    make_readable(error)
+    trace = error.__traceback__
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
     sys.excepthook(type(error), error, trace)  # the program's own, where it has one
     return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1

@@ -5,6 +5,7 @@ In: anything that yields batches.  Out: the same batches, their rows split over 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
@@ -25,6 +26,7 @@ from manyhands.engine.function import LoopsOverDataError
 from manyhands.engine.step_program import place_own_rows, place_rows
 from manyhands.engine.step_scope import current_step
 from manyhands.errors import DataError, explain
+from manyhands.tracebacks import for_the_program
 
 _AHEAD = 2
 
@@ -139,6 +141,10 @@ class DistributedIterator:
         refuse_in_trace()
         if self._ended:
             raise StopIteration
+        with for_the_program:
+            return self._next()
+
+    def _next(self) -> Any:
         agreement = self._agreement
         try:
             with nullcontext() if agreement is None else agreement.waiting("waiting for rows"):
@@ -190,7 +196,8 @@ class DistributedIterator:
         self._ahead.close()
 
     def __del__(self) -> None:
-        self._ahead.close()
+        with contextlib.suppress(Exception):  # at exit, or not quite made: parts may be missing
+            self._ahead.close()
 
     def _read_next(self) -> Callable[[], Any]:
         return self._read

@@ -32,6 +32,7 @@ from manyhands.strategies.per_replica import PerReplicaValue
 from manyhands.strategies.reduce_op import ReduceOp
 from manyhands.strategies.replicas import NumReplicas
 from manyhands.strategies.running import Runner
+from manyhands.tracebacks import for_the_program
 from manyhands.training import PlacementDriver
 
 Model = TypeVar("Model")
@@ -100,8 +101,9 @@ class Strategy:
                     fix="strategy.run(step, args=(x,)), with the comma.",
                 )
             )
-        args, kwargs = plain_everywhere((tuple(args), dict(kwargs or {})), argument_for_jax)
-        return self._runner.run(fn, args, kwargs)
+        with for_the_program:
+            given = plain_everywhere((tuple(args), dict(kwargs or {})), argument_for_jax)
+            return self._runner.run(fn, *given)
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
         """Bring the replicas' values together: summed or averaged, also along `axis` if given."""

@@ -21,6 +21,7 @@ from manyhands.errors import warn
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.shapes import TensorSpec
 from manyhands.tf.tensor import tensor
+from manyhands.tracebacks import for_the_program
 
 _OFTEN = 5
 _run_eagerly = False
@@ -41,6 +42,10 @@ class PolymorphicFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it."""
+        with for_the_program:
+            return self._call(args, kwargs)
+
+    def _call(self, args: Any, kwargs: Any) -> Any:
         if _run_eagerly:
             return self.python_function(*args, **kwargs)
         args, kwargs = plain_everywhere(self._canonical(args, kwargs), argument_for_jax)

@@ -20,6 +20,7 @@ from manyhands.data.dataset.optional import Optional, next_of
 from manyhands.data.dataset.stage import Rows, Stage, start
 from manyhands.data.dataset.structure import map_leaves
 from manyhands.errors import DataError, explain
+from manyhands.tracebacks import for_the_program
 
 _VERSION = 1
 
@@ -40,11 +41,12 @@ class DatasetIterator:
         return self
 
     def __next__(self) -> Any:
-        if self._rows is None:
-            self._rows = self._stage.rows(self._run)
-        element = next(self._rows)
-        self._position += 1
-        return element if self._emit is None else map_leaves(self._emit, element)
+        with for_the_program:
+            if self._rows is None:
+                self._rows = self._stage.rows(self._run)
+            element = next(self._rows)
+            self._position += 1
+            return element if self._emit is None else map_leaves(self._emit, element)
 
     def get_next(self) -> Any:
         """Give the next element, in TensorFlow's spelling."""

@@ -27,6 +27,7 @@ from manyhands.engine.keras_inside.saving import install_saving
 from manyhands.engine.keras_inside.state import get_state, release_state
 from manyhands.engine.keras_inside.steps import install_steps
 from manyhands.engine.roles import STATE_PARTS, Role
+from manyhands.tracebacks import for_the_program
 
 _CALLS: dict[str, Role] = {
     "fit": "train",
@@ -210,6 +211,10 @@ def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with for_the_program:
+            return run(self, *args, **kwargs)
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         on_other_model(self, name)
         driver = driver_of(self)
         token = active.set(None if driver is None else (self, driver))
