@@ -29,6 +29,7 @@ _GLUE = tuple(
     for name in ("contextlib.py", "functools.py", "threading.py", f"concurrent{os.sep}futures")
 )
 """Python's own, on the way between two libraries."""
+_PYTHON = os.path.dirname(os.__file__) + os.sep
 _JAX_NOTE = "JAX_TRACEBACK_FILTERING"
 _PASSES_BY = (StopIteration, StopAsyncIteration)
 
@@ -113,11 +114,18 @@ def _is_our_fault(frames: list[TracebackType]) -> bool:
     inside: list[str] = []
     for frame in frames:
         file = _file(frame)
-        inside = [*inside, file] if _is_library(file) else []
+        if _is_library(file):
+            inside.append(file)
+        elif not inside or not _is_installed(file):  # what we call of NumPy's is ours to answer for
+            inside = []
     ours = [file for file in inside if file.startswith(_OURS)]
     if not ours or not inside[0].startswith(_OURS):
         return False
     return not ours[0].startswith(_WORDS) and not ours[-1].startswith(_WORDS)
+
+
+def _is_installed(file: str) -> bool:
+    return "site-packages" in file or file.startswith(_PYTHON)
 
 
 def _frames(trace: TracebackType | None) -> Iterator[TracebackType]:

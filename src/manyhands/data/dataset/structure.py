@@ -87,10 +87,10 @@ def as_leaf(value: Any) -> Any:
     if isinstance(value, bool):
         return np.bool_(value)
     if isinstance(value, int):
-        return np.int32(value) if -(2**31) <= value < 2**31 else np.int64(value)
+        return _whole(value)
     if isinstance(value, float):
         return np.float32(value)
-    if getattr(value, "is_dataset_leaf", False):  # windows hold datasets
+    if getattr(value, "is_dataset_leaf", False) and not isinstance(value, type):  # windows
         return value
     array = numbers_of(_as_array(value))
     if isinstance(value, (list, tuple, range)) and _is_plain(value):
@@ -105,10 +105,24 @@ def _checked(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def _whole(value: int) -> Any:
+    if -(2**31) <= value < 2**31:
+        return np.int32(value)
+    if -(2**63) <= value < 2**63:
+        return np.int64(value)
+    raise DataError(
+        explain(
+            "A whole number is too large for 64 bits.",
+            got=f"a number of {value.bit_length()} bits",
+            fix="give it as a float, or as text.",
+        )
+    )
+
+
 def _as_array(value: Any) -> np.ndarray:
     try:
         return np.asarray(value)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DataError(
             explain(
                 "A value cannot be made into an array.",
