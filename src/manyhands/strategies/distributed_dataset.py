@@ -5,7 +5,6 @@ In: anything that yields batches.  Out: the same batches, their rows split over 
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
@@ -196,8 +195,10 @@ class DistributedIterator:
         self._ahead.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # at exit, or not quite made: parts may be missing
+        try:  # not contextlib's words: at exit that module may be gone before us
             self._ahead.close()
+        except Exception:  # at exit, or not quite made: parts may be missing
+            pass
 
     def _read_next(self) -> Callable[[], Any]:
         return self._read

@@ -11,7 +11,6 @@ comes after them; generators and files are read again up to the place.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -117,5 +116,7 @@ class DatasetIterator:
             self._rows = None
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # at exit, parts may be gone already
+        try:  # not contextlib's words: at exit that module may be gone before us
             self.close()
+        except Exception:  # at exit, or not quite made: parts may be missing
+            pass
