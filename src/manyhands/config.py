@@ -32,6 +32,7 @@ from manyhands.errors import (
 
 __all__ = [
     "Settings",
+    "add_to_path_of_children",
     "choose_keras_backend",
     "environment",
     "has_started",
@@ -255,10 +256,17 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
+def add_to_path_of_children(folder: str) -> None:
+    """Put a folder on the PYTHONPATH of the processes that this one starts, once."""
+    before = os.environ.get("PYTHONPATH", "")
+    if folder not in before.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, before)))
+
+
 def choose_keras_backend() -> None:
     """Point Keras at JAX while it is not loaded yet.
 
-    The one place where our own process' environment is written: Keras reads its backend from
+    Our own process' environment is written, since Keras reads its backend from
     nowhere else before it is imported.
     """
     if "keras" in sys.modules:

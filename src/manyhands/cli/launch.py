@@ -91,7 +91,8 @@ def _refuse_too_many(options: argparse.Namespace, count: int) -> None:
 def _command(options: argparse.Namespace) -> list[str]:
     shim = ["--no-shim"] if options.no_shim else []
     start = [sys.executable, "-m", "manyhands.cli.main", "run", *shim]
-    return [*start, options.script, *options.arguments]
+    named = ["-m"] if options.is_module else []
+    return [*start, *named, options.script, *options.arguments]
 
 
 def _gpus() -> tuple[str, ...]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import runpy
-import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
 from manyhands import config
+from manyhands.cli import as_python
 from manyhands.errors import ManyhandsError, explain
 
 
@@ -52,43 +50,41 @@ def add_to(commands: Any) -> None:
     survive.add_argument(
         "--timeout", type=int, metavar="S", help="seconds to wait for every process to arrive"
     )
-    parser.add_argument("script", help="the program, a .py file")
+    parser.add_argument(
+        "-m", dest="is_module", action="store_true", help="a module's name follows, not a file"
+    )
+    parser.add_argument("script", help="the program: a .py file, or after -m a module's name")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the program here, or start the processes that do."""
-    script = Path(options.script)
-    if not script.is_file():
+    if not options.is_module and not Path(options.script).is_file():
         raise ManyhandsError(
             explain(
                 "There is no such program.",
-                got=str(script),
-                fix="pass the path of a Python file: manyhands run train.py",
+                got=options.script,
+                fix="pass the path of a Python file: manyhands run train.py, or a module's name: "
+                "manyhands run -m package.train",
             )
         )
     from manyhands.cli.launch import launch, wants_a_launcher
 
     if wants_a_launcher(options):
         return launch(options)
-    return _run_here(script, options)
+    return _run_here(options)
 
 
-def _run_here(script: Path, options: argparse.Namespace) -> int:
-    """Run the program in this process, as `python script.py` would."""
+def _run_here(options: argparse.Namespace) -> int:
+    """Run the program in this process, as `python script.py` or `python -m module` would."""
     if options.devices is not None:
         config.set_virtual_devices(options.devices)
     if not options.no_shim:
         from manyhands.tf import hook
 
         hook.install()
-    sys.argv = [str(script), *options.arguments]
-    sys.path.insert(0, str(script.resolve().parent))
-    try:
-        runpy.run_path(str(script), run_name="__main__")
-    except ManyhandsError as error:
-        traceback.print_exc()  # the program's own lines say where
-        sys.last_value = error  # what the other processes of a group are told
-        return 1
-    return 0
+        hook.reach_children()
+    if options.is_module:
+        return as_python.run_module(options.script, options.arguments)
+    return as_python.run_script(Path(options.script), options.arguments)

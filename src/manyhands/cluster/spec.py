@@ -6,10 +6,15 @@ A value: it connects to nothing.
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from manyhands.errors import ClusterError, explain
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
+_LONGEST_NAME = 254
 
 
 class ClusterSpec:
@@ -97,10 +102,11 @@ def _tasks(job: str, tasks: Any) -> dict[int, str]:
 
 
 def _number(field: str, index: Any) -> int:
-    text = str(index)
-    if isinstance(index, bool) or not text.isascii() or not text.isdigit():
+    is_text = isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 10
+    is_number = isinstance(index, int) and not isinstance(index, bool) and 0 <= index < 10**9
+    if not is_text and not is_number:
         raise _wrong("A task has a number.", field, index)
-    return int(text)
+    return int(index)
 
 
 def _address(field: str, address: Any) -> str:
@@ -111,19 +117,51 @@ def _address(field: str, address: Any) -> str:
 
 
 def split_address(address: str) -> tuple[str, int | None]:
-    """Split host:port; the port is None where it is missing or none."""
+    """Split host:port; the port is None where one of the two is missing or none."""
     host, colon, port = address.strip().rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+    if not colon or not port.isascii() or not port.isdigit() or len(port.lstrip("0")) > 5:
         return address, None
-    return host.strip("[]"), int(port)
+    in_brackets = host.startswith("[") and host.endswith("]")
+    host = host[1:-1] if in_brackets else host
+    if not 0 < int(port) < 65536 or not is_host(host, only_ipv6=in_brackets):
+        return address, None
+    return host, int(port)
+
+
+def is_host(host: str, *, only_ipv6: bool = False) -> bool:
+    """Whether a text can be a host: an IP address, or a name that can be looked up."""
+    if ":" in host or only_ipv6:
+        return _is_ipv6(host)
+    try:
+        name = host.encode("idna").decode("ascii")  # what a look-up does; refuses a..b
+    except UnicodeError:
+        return False
+    return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _shown(got: Any) -> str:
+    try:
+        shown = repr(got)
+    except ValueError:  # a number of thousands of digits
+        return f"a very large {type(got).__name__}"
+    return shown if len(shown) <= 200 else shown[:200] + "…"
 
 
 def _wrong(what: str, field: str, got: Any) -> ClusterError:
     return ClusterError(
         explain(
             what,
-            got=f"{field} = {got!r}",
+            got=f"{field} = {_shown(got)}",
             fix='write {"worker": ["host1:2222", "host2:2222"]}, with "chief" and "evaluator" as '
-            "further jobs where there are any.",
+            "further jobs where there are any; a host is a name (at most 63 letters, digits and "
+            "hyphens between two dots) or an IP address ([::1]:2222), a port is 1 to 65535.",
         )
     )

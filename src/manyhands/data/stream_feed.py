@@ -19,6 +19,7 @@ import numpy as np
 
 from manyhands.data.dataset.own_batch import Part
 from manyhands.data.feed import Agreement, Ahead, FeedCounts, FeedPolicy, PolicyMaker
+from manyhands.data.plain import batch_for_jax
 from manyhands.data.random_state import random_state, set_random_state
 from manyhands.data.resumable import Resumable
 
@@ -118,7 +119,12 @@ class StreamFeed:
         if self._looked_at is not None:
             batch, self._looked_at = self._looked_at, None
             return batch
-        return next(self._source, _END)
+        batch = next(self._source, _END)
+        if batch is _END:
+            return batch
+        if isinstance(batch, Part):
+            return Part((batch_for_jax(batch[0]), batch[1]))
+        return batch_for_jax(batch)
 
     @property
     def resumes_at_end(self) -> bool:

@@ -49,9 +49,9 @@ def _key(function: Any, around: tuple[Any, ...]) -> tuple[Any, ...]:
         return (Same(function.__self__), *_key(function.__func__, around))
     if not isinstance(function, types.FunctionType):
         return (Same(function),)
-    if function.__code__ in around:
+    if any(function is one for one in around):
         return (Same(function.__code__),)  # it calls itself
-    within = (*around, function.__code__)
+    within = (*around, function)
     cells = [_contents(cell) for cell in function.__closure__ or ()]
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     return (Same(function.__code__), *(_known(value, within) for value in [*cells, *defaults]))

@@ -18,6 +18,7 @@ from manyhands.engine.keras_inside.variables import value_of
 from manyhands.engine.step_scope import current_step
 from manyhands.engine.tape import Tape
 from manyhands.errors import TapeError, explain
+from manyhands.tracebacks import for_the_program
 
 
 class GradientTape:
@@ -35,9 +36,10 @@ class GradientTape:
         self._tape.begin()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._tape.is_recording:
             self._tape.end()
+        for_the_program.__exit__(kind, error, trace)
 
     def watch(self, tensor: Any) -> None:
         """Differentiate with respect to these tensors or variables, too."""
@@ -73,7 +75,8 @@ class GradientTape:
         zero = _wants_zeros(unconnected_gradients)
         self._tape.use()
         leaves, structure = jax.tree.flatten(sources)
-        found = self._tape.gradient(_values(target), leaves, output_gradients)
+        with for_the_program:
+            found = self._tape.gradient(_values(target), leaves, output_gradients)
         self._tape.used()
         return jax.tree.unflatten(structure, _filled(found, leaves, zero=zero))
 
@@ -91,7 +94,8 @@ class GradientTape:
         self._tape.use()
         leaves, structure = jax.tree.flatten(sources)
         target = _values(target)
-        found = self._tape.jacobian(target, leaves)
+        with for_the_program:
+            found = self._tape.jacobian(target, leaves)
         self._tape.used()
         return jax.tree.unflatten(
             structure, _filled(found, leaves, zero=zero, leading=np.shape(target))

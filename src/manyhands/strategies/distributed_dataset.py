@@ -25,6 +25,7 @@ from manyhands.engine.function import LoopsOverDataError
 from manyhands.engine.step_program import place_own_rows, place_rows
 from manyhands.engine.step_scope import current_step
 from manyhands.errors import DataError, explain
+from manyhands.tracebacks import for_the_program
 
 _AHEAD = 2
 
@@ -139,6 +140,10 @@ class DistributedIterator:
         refuse_in_trace()
         if self._ended:
             raise StopIteration
+        with for_the_program:
+            return self._next()
+
+    def _next(self) -> Any:
         agreement = self._agreement
         try:
             with nullcontext() if agreement is None else agreement.waiting("waiting for rows"):
@@ -190,7 +195,10 @@ class DistributedIterator:
         self._ahead.close()
 
     def __del__(self) -> None:
-        self._ahead.close()
+        try:  # not contextlib's words: at exit that module may be gone before us
+            self._ahead.close()
+        except Exception:  # at exit, or not quite made: parts may be missing
+            pass
 
     def _read_next(self) -> Callable[[], Any]:
         return self._read

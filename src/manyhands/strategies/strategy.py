@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import keras
 
+from manyhands.data.plain import argument_for_jax, plain_everywhere
 from manyhands.devices import DeviceLike, resolve
 from manyhands.devices.choose import JaxDevice, name_of
 from manyhands.engine import Placement, keras_inside
@@ -31,6 +32,7 @@ from manyhands.strategies.per_replica import PerReplicaValue
 from manyhands.strategies.reduce_op import ReduceOp
 from manyhands.strategies.replicas import NumReplicas
 from manyhands.strategies.running import Runner
+from manyhands.tracebacks import for_the_program
 from manyhands.training import PlacementDriver
 
 Model = TypeVar("Model")
@@ -99,7 +101,9 @@ class Strategy:
                     fix="strategy.run(step, args=(x,)), with the comma.",
                 )
             )
-        return self._runner.run(fn, tuple(args), dict(kwargs or {}))
+        with for_the_program:
+            given = plain_everywhere((tuple(args), dict(kwargs or {})), argument_for_jax)
+            return self._runner.run(fn, *given)
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
         """Bring the replicas' values together: summed or averaged, also along `axis` if given."""

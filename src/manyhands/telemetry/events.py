@@ -79,8 +79,10 @@ class EventWriter:
             self._file.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_file"):
+        try:
             self._file.close()
+        except Exception:  # at exit, on a full disk, or not quite made: nobody can act
+            pass
 
     def _value(self, tag: str, step: int, plugin: str, kind: int, tensor: bytes) -> None:
         metadata = bytes_field(1, bytes_field(1, plugin.encode())) + number_field(4, kind)

@@ -1,6 +1,6 @@
 """Functions that make functions of datasets, for `dataset.apply`, as older programs write them.
 
-In: numbers.  Out: a function of a dataset that gives a dataset.
+In: numbers and functions.  Out: a function of a dataset that gives a dataset.
 """
 
 from __future__ import annotations
@@ -26,6 +26,20 @@ def prefetch_to_device(device: str, buffer_size: int | None = None) -> Change:
     """Read ahead; rows go to their devices by themselves, whichever is named here."""
     del device
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
+
+
+def group_by_window(
+    key_func: Any, reduce_func: Any, window_size: Any = None, window_size_func: Any = None
+) -> Change:
+    """Give what a function makes of every so many elements with the same key."""
+    return lambda dataset: dataset.group_by_window(
+        key_func, reduce_func, window_size, window_size_func
+    )
+
+
+def unique() -> Change:
+    """Give each element the first time it comes."""
+    return lambda dataset: dataset.unique()
 
 
 def assert_cardinality(expected_cardinality: Any) -> Change:

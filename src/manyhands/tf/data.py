@@ -100,9 +100,11 @@ experimental = Names(
     Optional=Optional,
     get_next_as_optional=lambda iterator: iterator.get_next_as_optional(),
     get_single_element=lambda dataset: dataset.get_single_element(),
+    group_by_window=applied.group_by_window,
     prefetch_to_device=applied.prefetch_to_device,
     sample_from_datasets=Dataset.sample_from_datasets,
     shuffle_and_repeat=applied.shuffle_and_repeat,
+    unique=applied.unique,
 )
 
 __all__ = [

@@ -15,11 +15,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from manyhands.data.plain import argument_for_jax, plain_everywhere
 from manyhands.engine.function import Function
 from manyhands.errors import warn
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.shapes import TensorSpec
 from manyhands.tf.tensor import tensor
+from manyhands.tracebacks import for_the_program
 
 _OFTEN = 5
 _run_eagerly = False
@@ -40,9 +42,13 @@ class PolymorphicFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it."""
+        with for_the_program:
+            return self._call(args, kwargs)
+
+    def _call(self, args: Any, kwargs: Any) -> Any:
         if _run_eagerly:
             return self.python_function(*args, **kwargs)
-        args, kwargs = self._canonical(args, kwargs)
+        args, kwargs = plain_everywhere(self._canonical(args, kwargs), argument_for_jax)
         before = self._function.num_traces
         given = self._function(*args, **kwargs)
         self._watch_retracing(self._function.num_traces > before)

@@ -9,9 +9,11 @@ import importlib
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from manyhands import config
 from manyhands.engine.keras_inside.no_tensorflow import keras_has_no_tensorflow
 from manyhands.tf import backend
 from manyhands.tf.missing import instead_of
@@ -61,6 +63,15 @@ def _find(fullname: str) -> Any:
                 name=fullname,
             )
     return found
+
+
+def reach_children() -> None:
+    """Let Python processes that this one starts have it too: spawned workers, subprocesses.
+
+    They find a `sitecustomize` of ours on PYTHONPATH, which waits for `import tensorflow`.
+    """
+    ours = str(Path(__file__).parent / "for_children")
+    config.add_to_path_of_children(ours)
 
 
 def install() -> None:

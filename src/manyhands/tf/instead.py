@@ -76,8 +76,6 @@ NAMES = {
     "data.Dataset.ragged_batch": "Dataset.padded_batch",
     "data.Dataset.sparse_batch": "Dataset.padded_batch",
     "data.Dataset.rebatch": "Dataset.unbatch, then Dataset.batch",
-    "data.Dataset.unique": "Dataset.filter with a function that remembers in a Python set",
-    "data.Dataset.group_by_window": "Dataset.bucket_by_sequence_length, or from_generator",
     "data.Dataset.rejection_resample": "Dataset.sample_from_datasets with weights",
     "data.Dataset.make_one_shot_iterator": "iter(dataset)",
     "data.Dataset.make_initializable_iterator": "iter(dataset)",

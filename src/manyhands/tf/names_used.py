@@ -1,17 +1,19 @@
 """Which of TensorFlow's names a program uses, found without running it.
 
-In: the text of a program.  Out: each name with its line, and whether it is here, changes, or is
-missing.
+In: the text of a program, or the pieces of one.  Out: each name with its line, and whether it is
+here, changes, or is missing.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from manyhands.tf.missing import instead_of, needs_tensorflow
+from manyhands.tf.program_text import Piece
 
 Status = Literal["supported", "translated", "missing"]
 
@@ -61,14 +63,26 @@ class Use:
     name: str
     status: Status
     note: str
+    cell: int | None = None
+    """Which cell of a notebook."""
 
 
 def names_used(text: str, filename: str = "<program>") -> list[Use]:
     """List the uses of TensorFlow's names in a program, by line."""
-    finder = _Finder()
-    finder.visit(ast.parse(text, filename))
-    found = {(line, name) for line, name in finder.found}
-    return [Use(line, name, *status_of(name)) for line, name in sorted(found)]
+    return names_used_in([Piece(ast.parse(text, filename))])
+
+
+def names_used_in(pieces: Iterable[Piece]) -> list[Use]:
+    """List the uses in pieces that follow each other, by piece and line."""
+    finder, uses = _Finder(), []
+    for piece in pieces:
+        finder.found = []
+        finder.look_through(piece.tree)
+        uses += [
+            Use(line, name, *status_of(name), piece.cell)
+            for line, name in sorted(set(finder.found))
+        ]
+    return uses
 
 
 def status_of(name: str) -> tuple[Status, str]:
@@ -102,14 +116,28 @@ def _is_dataset(found: Any) -> bool:
     return isinstance(found, type) and hasattr(found, "element_spec")
 
 
-class _Finder(ast.NodeVisitor):
+class _Finder:
     """Follows the names that a program gives to TensorFlow and its parts."""
 
     def __init__(self) -> None:
         self.found: list[tuple[int, str]] = []
         self._known: dict[str, str] = {}
 
-    def visit_Import(self, node: ast.Import) -> None:
+    def look_through(self, tree: ast.AST) -> None:
+        """Look at everything in the order it is written; trees may be deeper than Python calls."""
+        waiting: list[ast.AST] = [tree]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.Import):
+                self._import(node)
+            elif isinstance(node, ast.ImportFrom):
+                self._import_from(node)
+            elif isinstance(node, ast.Assign):
+                self._assign(node)
+            if not isinstance(node, ast.Attribute) or not self._attribute(node):
+                waiting += reversed(list(ast.iter_child_nodes(node)))
+
+    def _import(self, node: ast.Import) -> None:
         """`import tensorflow.keras as k`."""
         for alias in node.names:
             if alias.name.split(".")[0] != "tensorflow":
@@ -119,7 +147,7 @@ class _Finder(ast.NodeVisitor):
             if full != "tf":
                 self.found.append((node.lineno, full))
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+    def _import_from(self, node: ast.ImportFrom) -> None:
         """`from tensorflow.keras import layers`."""
         if node.level or (node.module or "").split(".")[0] != "tensorflow":
             return
@@ -128,13 +156,12 @@ class _Finder(ast.NodeVisitor):
             self.found.append((node.lineno, full))
             self._known[alias.asname or alias.name] = full
 
-    def visit_Assign(self, node: ast.Assign) -> None:
+    def _assign(self, node: ast.Assign) -> None:
         """`layers = tf.keras.layers`: another name for a part."""
         full = self._full(node.value)
         target = node.targets[0]
         if full is not None and isinstance(target, ast.Name) and len(node.targets) == 1:
             self._known[target.id] = full
-        self.generic_visit(node)
 
     def _full(self, node: ast.expr) -> str | None:
         parts: list[str] = []
@@ -145,13 +172,12 @@ class _Finder(ast.NodeVisitor):
             return None
         return ".".join([self._known[node.id], *reversed(parts)])
 
-    def visit_Attribute(self, node: ast.Attribute) -> None:
+    def _attribute(self, node: ast.Attribute) -> bool:
         """`tf.nn.relu`: the whole of it, once."""
         full = self._full(node)
         if full is not None:
             self.found.append((node.lineno, full))
-        else:
-            self.generic_visit(node)
+        return full is not None
 
 
 def _short(module: str) -> str:

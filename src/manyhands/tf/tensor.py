@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 
+from manyhands.data.plain import native, numbers_of
 from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import array_class, is_tracer, tracer_class
 from manyhands.engine.step_program import Rows
@@ -140,6 +141,8 @@ def tensor(value: Any, dtype: Any = None) -> Any:
         value = value.whole
     if isinstance(value, list | tuple) and any(_holds_tensor(part) for part in value):
         value = jnp.stack([tensor(part) for part in value])
+    if isinstance(value, np.ndarray):
+        value = numbers_of(native(value))
     if isinstance(value, str | bytes) or _is_text(value) or name_of(dtype) == "string":
         return text(value)
     if dtype is not None:

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
+import numpy as np
+
+from manyhands.data.plain import check_numbers
 from manyhands.engine import keras_inside
 from manyhands.errors import DataError, explain
 
@@ -22,11 +26,27 @@ def check_data(model: Any, arguments: dict[str, Any]) -> None:
     if called != "predict" and not model.compiled:
         return
     given = [arguments.get(name) for name in ("x", "y", "sample_weight")]
+    _check_numbers(called, given)
     _check(called, "", keras_inside.rows_given(*given))
     validation = arguments.get("validation_data")
     if isinstance(validation, tuple | list) and 1 <= len(validation) <= 3:
         held_out = [*validation, None, None][:3]
+        _check_numbers(called, held_out)
         _check(called, "validation ", keras_inside.rows_given(*held_out))
+
+
+def _check_numbers(called: str, given: list[Any]) -> None:
+    for name, value in zip(("x", "y", "sample_weight"), given, strict=True):
+        for part in keras.tree.flatten(value):
+            check_numbers(part, f"The {name} of {called}")
+            if isinstance(part, np.ndarray) and part.ndim == 0:
+                raise DataError(
+                    explain(
+                        f"{called} trains on rows, and a single number has none.",
+                        got=f"{name} of shape ()",
+                        fix="give an array with a first dim for the rows, such as x[None].",
+                    )
+                )
 
 
 def _check(called: str, prefix: str, sizes: list[tuple[str, int]]) -> None:

@@ -10,8 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from manyhands.data.dataset.arguments import as_number
 from manyhands.data.dataset.batching import stack
 from manyhands.data.dataset.calling import Function, Place
 from manyhands.data.dataset.draws import Draws, Run
@@ -144,7 +143,7 @@ class BucketedRows(Over):
 
 
 def _length(found: Any) -> int:
-    length = np.asarray(found)
+    length = as_number(found)
     if length.shape == () and length.dtype.kind in "iu":
         return int(length)
     raise DataError(

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from manyhands.data.dataset.ahead import Prefetch
-from manyhands.data.dataset.arguments import count, seed_of, threads
+from manyhands.data.dataset.arguments import (
+    count,
+    dataset_of,
+    flag,
+    many,
+    paths_of,
+    seed_of,
+    threads,
+    whole,
+)
 from manyhands.data.dataset.batching import Batch, Unbatch
 from manyhands.data.dataset.bucketing import Bucket, Buckets
 from manyhands.data.dataset.caching import Cache
@@ -20,6 +29,7 @@ from manyhands.data.dataset.core import Core
 from manyhands.data.dataset.draws import Draws
 from manyhands.data.dataset.filtering import Filter, TakeWhile
 from manyhands.data.dataset.flattening import Interleave, Window
+from manyhands.data.dataset.grouping import Group, Unique
 from manyhands.data.dataset.mapping import Map
 from manyhands.data.dataset.options import HINT_TITLE, SHARD_HINT
 from manyhands.data.dataset.ordering import Concatenate, Enumerate, Repeat, Shuffle, Slice
@@ -52,36 +62,40 @@ class DatasetChanges(Core):
 
     def repeat(self, count: int | None = None, name: str | None = None) -> Self:  # noqa: ARG002
         """Give the elements so many times; for ever when not told."""
-        return self._then(Repeat(self.stage, -1 if count is None else int(count)))
+        return self._then(Repeat(self.stage, -1 if count is None else whole(count, "count")))
 
     def take(self, count: int, name: str | None = None) -> Self:  # noqa: ARG002
         """Give the first `count`; all when -1."""
-        return self._then(Slice(self.stage, f"take({int(count)})", count=int(count)))
+        count = whole(count, "count")
+        return self._then(Slice(self.stage, f"take({count})", count=count))
 
     def skip(self, count: int, name: str | None = None) -> Self:  # noqa: ARG002
         """Leave out the first `count`; all when -1."""
-        if int(count) < 0:
+        count = whole(count, "count")
+        if count < 0:
             return self._then(Slice(self.stage, "skip(-1)", count=0))
-        return self._then(Slice(self.stage, f"skip({int(count)})", start=int(count)))
+        return self._then(Slice(self.stage, f"skip({count})", start=count))
 
     def shard(self, num_shards: int, index: int, name: str | None = None) -> Self:  # noqa: ARG002
         """Give every `num_shards`-th element, from number `index` on."""
-        if int(num_shards) == int(index) == SHARD_HINT:
+        index = whole(index, "index")
+        if whole(num_shards, "num_shards") == index == SHARD_HINT:
             return self._then(Slice(self.stage, HINT_TITLE))
         step = count(num_shards, "num_shards")
-        if not 0 <= int(index) < step:
+        if not 0 <= index < step:
             raise DataError(
                 explain(
                     "There is no such shard.",
-                    got=f"index {int(index)} of {step} shards",
+                    got=f"index {index} of {step} shards",
                     fix=f"choose an index from 0 to {step - 1}.",
                 )
             )
-        title = f"shard({step}, {int(index)})"
-        return self._then(Slice(self.stage, title, start=int(index), step=step))
+        title = f"shard({step}, {index})"
+        return self._then(Slice(self.stage, title, start=index, step=step))
 
     def concatenate(self, dataset: Core, name: str | None = None) -> Self:  # noqa: ARG002
         """Give another dataset's elements after these."""
+        dataset = dataset_of(dataset, "concatenate")
         if not same_nesting(self.element_spec, dataset.element_spec):
             raise DataError(
                 explain(
@@ -94,7 +108,7 @@ class DatasetChanges(Core):
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Self:  # noqa: ARG002
         """Give each element with its number."""
-        return self._then(Enumerate(self.stage, int(start)))
+        return self._then(Enumerate(self.stage, whole(start, "start")))
 
     # Functions
 
@@ -143,8 +157,8 @@ class DatasetChanges(Core):
         name: str | None = None,  # noqa: ARG002
     ) -> Self:
         """Read the datasets that a function makes in turns, `cycle_length` of them at a time."""
-        cycle = cycle_length if cycle_length not in (None, AUTOTUNE) else CYCLE
-        cycle = count(cycle, "cycle_length")
+        cycle = CYCLE if cycle_length is None else whole(cycle_length, "cycle_length")
+        cycle = CYCLE if cycle == AUTOTUNE else count(cycle, "cycle_length")
         block = count(1 if block_length is None else block_length, "block_length")
         function = self._function(map_func, "interleave")
         ahead = threads(num_parallel_calls)
@@ -152,14 +166,15 @@ class DatasetChanges(Core):
 
     def apply(self, transformation_func: Callable[[Self], Any]) -> Any:
         """Call a function on the dataset."""
-        return transformation_func(self)
+        made = self._function(transformation_func, "apply").spread(self)
+        return dataset_of(made, "apply, of its function,")
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
         """Fold the elements into one state: `reduce_func(state, element)`."""
-        hand = self._hand()
+        hand, function = self._hand(), self._function(reduce_func, "reduce")
         state = map_leaves(hand, as_element(initial_state))
         for element in self:
-            state = reduce_func(state, element)
+            state = function.spread((state, element))
         return map_leaves(hand, as_element(state))
 
     # Batches
@@ -173,7 +188,11 @@ class DatasetChanges(Core):
         name: str | None = None,  # noqa: ARG002
     ) -> Self:
         """Put `batch_size` elements into one."""
-        return self._then(Batch(self.stage, count(batch_size, "batch_size"), bool(drop_remainder)))
+        return self._then(
+            Batch(
+                self.stage, count(batch_size, "batch_size"), flag(drop_remainder, "drop_remainder")
+            )
+        )
 
     def padded_batch(
         self,
@@ -186,7 +205,7 @@ class DatasetChanges(Core):
         """Put `batch_size` elements into one, padded to one shape."""
         size = count(batch_size, "batch_size")
         padding = Padding(padded_shapes, padding_values)
-        return self._then(Batch(self.stage, size, bool(drop_remainder), padding))
+        return self._then(Batch(self.stage, size, flag(drop_remainder, "drop_remainder"), padding))
 
     def bucket_by_sequence_length(
         self,
@@ -202,14 +221,52 @@ class DatasetChanges(Core):
     ) -> Self:
         """Batch elements of about one length, padded to the longest of them."""
         buckets = Buckets(
-            ends=tuple(int(end) for end in bucket_boundaries),
-            sizes=tuple(count(size, "bucket_batch_sizes") for size in bucket_batch_sizes),
-            padding=None if no_padding else Padding(padded_shapes, padding_values),
-            to_the_end=bool(pad_to_bucket_boundary),
-            drop_remainder=bool(drop_remainder),
+            ends=tuple(
+                whole(end, "bucket_boundaries")
+                for end in many(bucket_boundaries, "bucket_boundaries")
+            ),
+            sizes=tuple(
+                count(size, "bucket_batch_sizes")
+                for size in many(bucket_batch_sizes, "bucket_batch_sizes")
+            ),
+            padding=None
+            if flag(no_padding, "no_padding")
+            else Padding(padded_shapes, padding_values),
+            to_the_end=flag(pad_to_bucket_boundary, "pad_to_bucket_boundary"),
+            drop_remainder=flag(drop_remainder, "drop_remainder"),
         )
         function = self._function(element_length_func, "bucket_by_sequence_length")
         return self._then(Bucket(self.stage, function, buckets, Draws()))
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[[Any, Self], Any],
+        window_size: int | None = None,
+        window_size_func: Callable[[Any], Any] | None = None,
+        name: str | None = None,  # noqa: ARG002
+    ) -> Self:
+        """Give `reduce_func(key, dataset)` of every `window_size` elements with the same key."""
+        if (window_size is None) == (window_size_func is None):
+            raise DataError(
+                explain(
+                    "group_by_window needs window_size or window_size_func, one of the two.",
+                    got="both" if window_size is not None else "none",
+                    fix="give window_size=…, or window_size_func=lambda key: … to choose by key.",
+                )
+            )
+        size = (
+            count(window_size, "window_size")
+            if window_size_func is None
+            else self._function(window_size_func, "group_by_window as window_size_func")
+        )
+        key = self._function(key_func, "group_by_window as key_func")
+        reduce = self._function(reduce_func, "group_by_window as reduce_func")
+        return self._then(Group(self.stage, key, reduce, size, self._of, Draws()))
+
+    def unique(self, name: str | None = None) -> Self:  # noqa: ARG002
+        """Give each element the first time it comes; all of them are kept in memory."""
+        return self._then(Unique(self.stage))
 
     def unbatch(self, name: str | None = None) -> Self:  # noqa: ARG002
         """Give the rows of each element."""
@@ -228,18 +285,21 @@ class DatasetChanges(Core):
         shift = count(size if shift is None else shift, "shift")
         step = count(stride, "stride")
         wrap = lambda stage: self._of(stage)  # noqa: E731
-        return self._then(Window(self.stage, size, shift, step, bool(drop_remainder), wrap))
+        return self._then(
+            Window(self.stage, size, shift, step, flag(drop_remainder, "drop_remainder"), wrap)
+        )
 
     # Keeping and reading ahead
 
     def cache(self, filename: Any = "", name: str | None = None) -> Self:  # noqa: ARG002
         """Keep the elements of the first complete pass, in memory or in a file."""
-        named = os.fsdecode(filename) if filename else ""
+        is_named = not isinstance(filename, str | bytes) or filename
+        named = os.fsdecode(paths_of([filename])[0]) if is_named else ""
         return self._then(Cache(self.stage, Path(named) if named else None))
 
     def prefetch(self, buffer_size: int, name: str | None = None) -> Self:  # noqa: ARG002
         """Read so many elements ahead, on a thread."""
-        return self._then(Prefetch(self.stage, max(AUTOTUNE, int(buffer_size))))
+        return self._then(Prefetch(self.stage, max(AUTOTUNE, whole(buffer_size, "buffer_size"))))
 
     def get_single_element(self, name: str | None = None) -> Any:  # noqa: ARG002
         """Give the only element."""

@@ -188,9 +188,16 @@ def check_alike(specs: Sequence[Any]) -> None:
     )
 
 
+def _floats(weights: Any) -> list[float]:
+    try:
+        return np.asarray(weights, np.float64).ravel().tolist()
+    except (TypeError, ValueError):
+        return []
+
+
 def checked_weights(weights: Any, count: int) -> list[float]:
     """Read one weight for each dataset, none of them negative."""
-    found = [1.0] * count if weights is None else np.asarray(weights, np.float64).ravel().tolist()
+    found = [1.0] * count if weights is None else _floats(weights)
     if len(found) == count and all(0 <= one < float("inf") for one in found):
         return found
     raise DataError(

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from manyhands.data.dataset.arguments import function_of
 from manyhands.data.dataset.calling import Function
 from manyhands.data.dataset.explanation import Explanation, explain_stage
 from manyhands.data.dataset.iterator import DatasetIterator
 from manyhands.data.dataset.options import Options
 from manyhands.data.dataset.row_plan import RowPlan, row_plan
 from manyhands.data.dataset.stage import INFINITE, UNKNOWN, Stage
+from manyhands.data.dataset.told_keras import tell_keras
+from manyhands.errors import DataError, explain
 
 
 def _as_it_is(leaf: Any) -> Any:
@@ -29,8 +32,17 @@ class Core:
     """Class of what is made from it, where that is not its own."""
 
     def __init__(self, stage: Stage, options: Options | None = None) -> None:
+        if not isinstance(stage, Stage):
+            raise DataError(
+                explain(
+                    "A Dataset is not made by calling its class.",
+                    got=f"{type(self).__name__}({type(stage).__name__})",
+                    fix="use Dataset.from_tensor_slices, from_tensors, from_generator or range.",
+                )
+            )
         self.stage = stage
         self._options = options or Options()
+        tell_keras()
 
     @staticmethod
     def _emit(leaf: Any) -> Any:
@@ -55,7 +67,7 @@ class Core:
         return self._of(stage, self._options)
 
     def _function(self, call: Any, stage: str) -> Function:
-        return Function(call, self._hand(), stage)
+        return Function(function_of(call, stage), self._hand(), stage)
 
     def __iter__(self) -> DatasetIterator:
         hand = self._hand()
@@ -108,6 +120,14 @@ class Core:
 
     def with_options(self, options: Options) -> Self:
         """Set options."""
+        if not isinstance(options, Options):
+            raise DataError(
+                explain(
+                    "with_options takes options.",
+                    got=type(options).__name__,
+                    fix="make a mh.data.Options(), and set its fields.",
+                )
+            )
         return self._of(self.stage, self._options.merge(options))
 
     def __repr__(self) -> str:

@@ -12,7 +12,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from manyhands.data.dataset.arguments import count, paths_of, seed_of
+from manyhands.data.dataset.arguments import (
+    count,
+    dataset_of,
+    datasets_of,
+    flag,
+    many,
+    paths_of,
+    seed_of,
+    whole,
+)
 from manyhands.data.dataset.changing import CYCLE, DatasetChanges
 from manyhands.data.dataset.choosing import Choose, Lots, check_alike, checked_weights
 from manyhands.data.dataset.core import Core
@@ -71,13 +80,22 @@ class Dataset(DatasetChanges):
                 )
             )
         signature = signature_of(output_signature, output_types, output_shapes)
-        handed = tuple(cls._hand()(as_element(arg)) for arg in args or ())
+        given = () if args is None else many(args, "args")
+        handed = tuple(cls._hand()(as_element(arg)) for arg in given)
         return cls._of(Generated(generator, handed, signature))
 
     @classmethod
     def range(cls, *args: int, output_type: Any = np.int64, name: str | None = None) -> Self:  # noqa: ARG003
         """Count, as Python's range."""
-        numbers = range(*(int(arg) for arg in args))
+        if not 1 <= len(args) <= 3 or 0 in [whole(arg, "step") for arg in args[2:]]:
+            raise DataError(
+                explain(
+                    "range takes one to three whole numbers, the step not 0.",
+                    got=repr(args),
+                    fix="write range(stop), range(start, stop) or range(start, stop, step).",
+                )
+            )
+        numbers = range(*(whole(arg, "range") for arg in args))
         return cls._of(Range(numbers, as_dtype(output_type)))
 
     @classmethod
@@ -109,7 +127,10 @@ class Dataset(DatasetChanges):
         """Read files of pieces that are all of one length."""
         size = count(record_bytes, "record_bytes")
         kind = checked_compression(compression_type)
-        ends = (header_bytes or 0, footer_bytes or 0)
+        ends = (
+            whole(0 if header_bytes is None else header_bytes, "header_bytes"),
+            whole(0 if footer_bytes is None else footer_bytes, "footer_bytes"),
+        )
         opener = lambda path: PieceReader(path, size, *ends, kind)  # noqa: E731
         return cls._files(filenames, opener, "FixedLengthRecordDataset", None)
 
@@ -118,7 +139,11 @@ class Dataset(DatasetChanges):
         paths = filenames.stage if isinstance(filenames, Core) else Slices(paths_of(filenames))
         if at_once is None:
             return cls._of(Files(paths, opener, name))
-        cycle = CYCLE if int(at_once) < 0 else count(at_once, "num_parallel_reads")
+        cycle = (
+            CYCLE
+            if whole(at_once, "num_parallel_reads") < 0
+            else count(at_once, "num_parallel_reads")
+        )
         each = lambda path: cls._of(Files(Elements([path]), opener, name))  # noqa: E731
         return cls._of(paths).interleave(each, cycle, num_parallel_calls=cycle)
 
@@ -140,6 +165,14 @@ class Dataset(DatasetChanges):
     def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:  # noqa: ARG003
         """Put datasets side by side: `zip((a, b))`, `zip(a, b)`, or a dict of them."""
         nested = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        if isinstance(nested, (tuple, list, dict)) and not nested:
+            raise DataError(
+                explain(
+                    "zip needs at least one dataset.",
+                    got=repr(nested),
+                    fix="write zip((first, second)), or zip(first, second).",
+                )
+            )
         if isinstance(nested, (tuple, list)):
             return cls._of(Zip(tuple(cls._nested(part) for part in nested)))
         if isinstance(nested, dict):
@@ -148,20 +181,18 @@ class Dataset(DatasetChanges):
 
     @classmethod
     def _nested(cls, part: Any) -> Any:
-        if isinstance(part, Core):
-            return part.stage
         if isinstance(part, (tuple, list, dict)):
             return cls.zip(part).stage
-        raise DataError(
-            explain("zip takes datasets.", got=type(part).__name__, fix="make it a Dataset first.")
-        )
+        return dataset_of(part, "zip").stage
 
     @classmethod
     def choose_from_datasets(
         cls, datasets: Any, choice_dataset: Core, stop_on_empty_dataset: bool = True
     ) -> Self:
         """Give elements of the datasets whose numbers `choice_dataset` gives."""
-        return cls._choose(choice_dataset.stage, list(datasets), stop_on_empty_dataset)
+        choices = dataset_of(choice_dataset, "choice_dataset").stage
+        drawn = datasets_of(datasets, "choose_from_datasets")
+        return cls._choose(choices, drawn, stop_on_empty_dataset)
 
     @classmethod
     def sample_from_datasets(
@@ -173,7 +204,8 @@ class Dataset(DatasetChanges):
         rerandomize_each_iteration: bool | None = None,
     ) -> Self:
         """Give elements of datasets drawn by weights; each pass in one order, unless told."""
-        drawn, draws = list(datasets), Draws(seed_of(seed), bool(rerandomize_each_iteration))
+        drawn = datasets_of(datasets, "sample_from_datasets")
+        draws = Draws(seed_of(seed), flag(rerandomize_each_iteration, "rerandomize_each_iteration"))
         if isinstance(weights, Core):
             return cls._choose(Lots(weights.stage, draws), drawn, stop_on_empty_dataset)
         pairs = list(zip(drawn, checked_weights(weights, len(drawn)), strict=True))
@@ -186,4 +218,10 @@ class Dataset(DatasetChanges):
     @classmethod
     def _choose(cls, choices: Stage, datasets: list[Core], stops: bool) -> Self:
         check_alike([dataset.element_spec for dataset in datasets])
-        return cls._of(Choose(choices, [dataset.stage for dataset in datasets], bool(stops)))
+        return cls._of(
+            Choose(
+                choices,
+                [dataset.stage for dataset in datasets],
+                flag(stops, "stop_on_empty_dataset"),
+            )
+        )

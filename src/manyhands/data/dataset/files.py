@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from manyhands.data.dataset.arguments import paths_of
 from manyhands.data.dataset.draws import Run
 from manyhands.data.dataset.moving import Over
 from manyhands.data.dataset.records import (
@@ -120,7 +121,8 @@ class FileRows(Over):
 
     def _next_path(self) -> bytes:
         if not self._paths:
-            self._paths = np.asarray(next(self._source), object).reshape(-1).tolist()[::-1]
+            named = np.asarray(next(self._source), object).reshape(-1)
+            self._paths = paths_of(named).tolist()[::-1]
         return self._paths.pop()
 
     def skip(self, count: int) -> int:

@@ -46,7 +46,7 @@ class Filter(CallingStage):
         rows = list(split(plan.batch(lines, _SAMPLES), len(lines)))
         places = [Place(0, 0, number) for number in range(len(lines))]
         traced = decide(self.function, rows, places, whole=False).traced
-        if traced is None or traced.is_random or np.shape(traced.result) != ():
+        if traced is None or traced.is_random or not _is_bool(traced.result):
             return None
         nowhere = np.zeros(_BLOCK, np.uint32)
 
@@ -65,6 +65,10 @@ class Filter(CallingStage):
     def _rows(self, run: Run) -> Rows:
         assert self.draws is not None
         return FilteredRows(self.parent.rows(run), self.function, *run.draw(self.draws))
+
+
+def _is_bool(result: Any) -> bool:
+    return getattr(result, "dtype", None) == np.bool_ and np.shape(result) == ()
 
 
 class TakeWhile(CallingStage):
@@ -107,12 +111,18 @@ class FilteredRows(Over):
 
 def _says_yes(function: Function, row: Any, place: Place) -> bool:
     verdict = function.raw(row, place)
-    if np.shape(verdict) != ():
+    kind = getattr(verdict, "dtype", type(verdict))
+    if kind not in (bool, np.bool_) or np.shape(verdict) != ():
         raise DataError(
             explain(
                 f"The function given to {function.stage} has to answer with one yes or no.",
-                got=f"an answer of shape {np.shape(verdict)}",
-                fix=f"return a single bool; {function.stage} before batch to choose rows.",
+                got=f"an answer of type {kind}, shape {_shape(verdict)}",
+                fix=f"return a single bool, such as x > 0; {function.stage} before batch to choose "
+                "rows.",
             )
         )
     return bool(verdict)
+
+
+def _shape(verdict: Any) -> Any:
+    return getattr(verdict, "shape", ())

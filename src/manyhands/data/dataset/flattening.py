@@ -23,6 +23,20 @@ from manyhands.data.dataset.structure import leaves, rebuild
 from manyhands.errors import DataError, explain
 
 
+def made_dataset(function: Function, element: Any, place: Place) -> Stage:
+    """Call a function that makes a dataset."""
+    made = function.raw(element, place)
+    if not hasattr(made, "is_dataset_leaf"):
+        raise DataError(
+            explain(
+                f"The function given to {function.stage} has to return a dataset.",
+                got=type(made).__name__,
+                fix="return a Dataset made from the element, or use map.",
+            )
+        )
+    return made.stage
+
+
 @dataclass(eq=False)
 class Interleave(Stage):
     """Datasets read in turns: `cycle` of them open, `block` elements from each; 1 is flat_map."""
@@ -66,16 +80,7 @@ class Interleave(Stage):
 
     def inner(self, element: Any, place: Place) -> Stage:
         """Make the dataset of one element."""
-        made = self.function.raw(element, place)
-        if not hasattr(made, "is_dataset_leaf"):
-            raise DataError(
-                explain(
-                    f"The function given to {self.function.stage} has to return a dataset.",
-                    got=type(made).__name__,
-                    fix="return a Dataset made from the element, or use map.",
-                )
-            )
-        return made.stage
+        return made_dataset(self.function, element, place)
 
     def _rows(self, run: Run) -> Rows:
         assert self.draws is not None

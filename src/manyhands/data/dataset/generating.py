@@ -6,12 +6,13 @@ converted to the declared types and checked against the declared shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from manyhands.data.dataset.calling import Function
 from manyhands.data.dataset.draws import Run
 from manyhands.data.dataset.spec import TensorSpec, as_dtype
 from manyhands.data.dataset.stage import UNKNOWN, Rows, Stage
@@ -58,6 +59,19 @@ class Generated(Stage):
     def _rows(self, run: Run) -> Rows:  # noqa: ARG002
         return GeneratedRows(self)
 
+    def started(self) -> Iterator[Any]:
+        """Start the generator."""
+        made = Function(self.start, lambda leaf: leaf, "from_generator").spread(self.args)
+        if isinstance(made, Iterable):
+            return iter(made)
+        raise DataError(
+            explain(
+                "from_generator needs a function that starts a generator.",
+                got=f"it returned {type(made).__name__}",
+                fix="write a function with yield in it, or return a list or an iterator.",
+            )
+        )
+
 
 class GeneratedRows(Rows):
     """One run of the generator."""
@@ -69,7 +83,7 @@ class GeneratedRows(Rows):
 
     def __next__(self) -> Any:
         if self._source is None:
-            self._source = iter(self._stage.start(*self._stage.args))
+            self._source = self._stage.started()
         value = next(self._source)
         self._number += 1
         if self._stage.signature is None:
@@ -84,6 +98,20 @@ class GeneratedRows(Rows):
 
 def signature_of(signature: Any, types: Any, shapes: Any) -> Any:
     """Read `output_signature`, or the older `output_types` and `output_shapes`."""
+    try:
+        return _signature(signature, types, shapes)
+    except (TypeError, ValueError, AttributeError, KeyError, OverflowError) as error:
+        given = types if signature is None else signature
+        raise DataError(
+            explain(
+                "The signature of a generator says shape and dtype of each part of an element.",
+                got=f"{given!r} ({error})",
+                fix="write output_signature=TensorSpec(shape, dtype), nested as the elements are.",
+            )
+        ) from None
+
+
+def _signature(signature: Any, types: Any, shapes: Any) -> Any:
     if signature is not None:
         return map_leaves(lambda part: TensorSpec(part.shape, part.dtype), signature)
     if types is None:

@@ -11,7 +11,6 @@ comes after them; generators and files are read again up to the place.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from manyhands.data.dataset.optional import Optional, next_of
 from manyhands.data.dataset.stage import Rows, Stage, start
 from manyhands.data.dataset.structure import map_leaves
 from manyhands.errors import DataError, explain
+from manyhands.tracebacks import for_the_program
 
 _VERSION = 1
 
@@ -40,11 +40,12 @@ class DatasetIterator:
         return self
 
     def __next__(self) -> Any:
-        if self._rows is None:
-            self._rows = self._stage.rows(self._run)
-        element = next(self._rows)
-        self._position += 1
-        return element if self._emit is None else map_leaves(self._emit, element)
+        with for_the_program:
+            if self._rows is None:
+                self._rows = self._stage.rows(self._run)
+            element = next(self._rows)
+            self._position += 1
+            return element if self._emit is None else map_leaves(self._emit, element)
 
     def get_next(self) -> Any:
         """Give the next element, in TensorFlow's spelling."""
@@ -115,5 +116,7 @@ class DatasetIterator:
             self._rows = None
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # at exit, parts may be gone already
+        try:  # not contextlib's words: at exit that module may be gone before us
             self.close()
+        except Exception:  # at exit, or not quite made: parts may be missing
+            pass

@@ -56,12 +56,28 @@ class Padding:
     def _shapes(self, tree: Any, default: Any) -> list[Any]:
         if self.shapes is None:
             return [default(leaf) for leaf in leaves(tree)]
-        return [as_shape(shape) for shape in _follow(tree, self.shapes)]
+        try:
+            return [as_shape(shape) for shape in _follow(tree, self.shapes)]
+        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
+            raise _unlike("padded_shapes", self.shapes, "[None], or [28, None]") from None
 
     def _values(self, tree: Any) -> list[Any]:
         if self.values is None or not isinstance(self.values, (tuple, dict)):
             return [self.values for _ in leaves(tree)]
-        return _follow(tree, self.values)
+        try:
+            return _follow(tree, self.values)
+        except (TypeError, ValueError, KeyError):
+            raise _unlike("padding_values", self.values, "0.0") from None
+
+
+def _unlike(name: str, given: Any, example: str) -> DataError:
+    return DataError(
+        explain(
+            f"{name} has to be nested as the elements are.",
+            got=f"{name}={given!r}",
+            fix=f"give each part of the elements its own, such as {example}, or leave it out.",
+        )
+    )
 
 
 def _follow(tree: Any, given: Any) -> list[Any]:

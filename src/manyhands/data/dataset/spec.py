@@ -67,7 +67,7 @@ def as_dtype(dtype: Any) -> np.dtype:
         found = np.dtype(dtype)
     except TypeError:
         found = np.dtype(getattr(dtype, "name", dtype))
-    return TEXT if found.kind in "US" else found
+    return TEXT if found.kind in "US" else found.newbyteorder("=")
 
 
 def leaf_dtype(leaf: Any) -> np.dtype:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from manyhands.data.plain import check_numbers, native, numbers_of
 from manyhands.errors import DataError, explain
 
 TEXT = np.dtype(object)
@@ -68,8 +69,8 @@ def same_nesting(one: Any, other: Any) -> bool:
 
 def as_element(value: Any) -> Any:
     """Turn what a user or a function gave into an element."""
-    if type(value) is np.ndarray and value.dtype.kind not in "USO":
-        return value
+    if type(value) is np.ndarray and value.dtype.kind in "biufc":
+        return native(value)
     if isinstance(value, dict):
         return {name: as_element(part) for name, part in value.items()}
     if isinstance(value, tuple):
@@ -86,21 +87,42 @@ def as_leaf(value: Any) -> Any:
     if isinstance(value, bool):
         return np.bool_(value)
     if isinstance(value, int):
-        return np.int32(value) if -(2**31) <= value < 2**31 else np.int64(value)
+        return _whole(value)
     if isinstance(value, float):
         return np.float32(value)
-    if getattr(value, "is_dataset_leaf", False):  # windows hold datasets
+    if getattr(value, "is_dataset_leaf", False) and not isinstance(value, type):  # windows
         return value
-    array = _as_array(value)
+    array = numbers_of(_as_array(value))
     if isinstance(value, (list, tuple, range)) and _is_plain(value):
         array = _narrow(array)
-    return _as_text(array) if array.dtype.kind in "USO" else array
+    return _as_text(array) if array.dtype.kind in "USO" else _checked(native(array))
+
+
+def _checked(array: np.ndarray) -> np.ndarray:
+    """Refuse what no tensor can hold: times, records."""
+    if array.dtype.kind in "mM" or array.dtype.fields is not None:
+        check_numbers(array, "A dataset's element")
+    return array
+
+
+def _whole(value: int) -> Any:
+    if -(2**31) <= value < 2**31:
+        return np.int32(value)
+    if -(2**63) <= value < 2**63:
+        return np.int64(value)
+    raise DataError(
+        explain(
+            "A whole number is too large for 64 bits.",
+            got=f"a number of {value.bit_length()} bits",
+            fix="give it as a float, or as text.",
+        )
+    )
 
 
 def _as_array(value: Any) -> np.ndarray:
     try:
         return np.asarray(value)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DataError(
             explain(
                 "A value cannot be made into an array.",
@@ -128,6 +150,15 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 def _as_text(array: np.ndarray) -> Any:
     flat = [_as_bytes(part) for part in array.reshape(-1).tolist()]
+    odd = next((part for part in flat if not isinstance(part, bytes)), None)
+    if odd is not None or None in flat:
+        raise DataError(
+            explain(
+                "A dataset's element has to be numbers or text.",
+                got=f"an array of objects, one of them {type(odd).__name__}",
+                fix="give arrays of one dtype; rows of many shapes come from from_generator.",
+            )
+        )
     if array.ndim == 0:
         return flat[0]
     out = np.empty(len(flat), TEXT)

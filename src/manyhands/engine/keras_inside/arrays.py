@@ -11,6 +11,8 @@ import keras
 from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 
+from manyhands.data.plain import plain
+
 
 class ArrayRows:
     """What Keras' adapter knows about arrays given to `fit`: how they are cut into batches."""
@@ -36,7 +38,7 @@ class ArrayRows:
         if not all(isinstance(p, dense) for p in keras.tree.flatten(self._sliceable) if p):
             return None
         return keras.tree.map_structure(
-            lambda part: part.convert_to_jax_compatible(part[:]),
+            lambda part: plain(part.convert_to_jax_compatible(part[:])),
             self._sliceable,
             none_is_leaf=False,
         )
@@ -44,7 +46,7 @@ class ArrayRows:
     def pick(self, rows: Any) -> Any:
         """Give a batch of these rows (a slice or row numbers), as Keras' adapter would."""
         return keras.tree.map_structure(
-            lambda part: part.convert_to_jax_compatible(part[rows]),
+            lambda part: plain(part.convert_to_jax_compatible(part[rows])),
             self._sliceable,
             none_is_leaf=False,
         )

@@ -18,6 +18,7 @@ from keras.src.callbacks.callback_list import CallbackList
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import is_default
 
+from manyhands.data.plain import batch_for_jax
 from manyhands.engine.keras_inside import metrics
 from manyhands.engine.keras_inside.binding import FUNCTIONS, active, driver_of
 from manyhands.engine.keras_inside.compiled import install_compiled
@@ -26,6 +27,7 @@ from manyhands.engine.keras_inside.saving import install_saving
 from manyhands.engine.keras_inside.state import get_state, release_state
 from manyhands.engine.keras_inside.steps import install_steps
 from manyhands.engine.roles import STATE_PARTS, Role
+from manyhands.tracebacks import for_the_program
 
 _CALLS: dict[str, Role] = {
     "fit": "train",
@@ -195,12 +197,24 @@ def _wrap_make_function(role: Role, function: str) -> None:
     setattr(JAXTrainer, name, make)
 
 
+def _plain_batch(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Give the arrays of `*_on_batch` that JAX would not take as they are."""
+    if not name.endswith("_on_batch"):
+        return {}
+    given = {part: arguments[part] for part in ("x", "y", "sample_weight") if part in arguments}
+    return {part: batch_for_jax(value) for part, value in given.items()}
+
+
 def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]) -> None:
     original = getattr(JAXTrainer, name)
     signature = inspect.signature(original)
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with for_the_program:
+            return run(self, *args, **kwargs)
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         on_other_model(self, name)
         driver = driver_of(self)
         token = active.set(None if driver is None else (self, driver))
@@ -213,7 +227,7 @@ def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]
             except TypeError:
                 return original(self, *args, **kwargs)  # which says it in Keras' words
             with driver.around(self, role, arguments):
-                changes = driver.changes(arguments)
+                changes = driver.changes(arguments) | _plain_batch(name, arguments)
                 if not changes.keys() <= signature.parameters.keys() or not changes:
                     return original(self, *args, **kwargs)
                 bound = signature.bind(self, *args, **kwargs)
