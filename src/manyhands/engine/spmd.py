@@ -32,6 +32,7 @@ from manyhands.engine.batch import (
 )
 from manyhands.engine.cost import count_flops
 from manyhands.engine.joint_sums import with_joint_sums
+from manyhands.engine.narrow_indices import with_narrow_indices
 from manyhands.engine.placement import Placement
 from manyhands.engine.placing import held, put, put_own, put_whole
 from manyhands.engine.program import Logs, Memory, State, Step
@@ -201,7 +202,8 @@ class SpmdProgram:
         return jax.tree.map(self._joined, given), state
 
     def _stepped(self, state: State, arrays: Arrays, layout: RowLayout) -> tuple[Logs, State]:
-        return with_joint_sums(self._step, self._placement, layout.carries_rows)(state, arrays)
+        step = with_narrow_indices(self._step, self._placement)
+        return with_joint_sums(step, self._placement, layout.carries_rows)(state, arrays)
 
     def _true_rows(self, arrays: Arrays, layout: RowLayout) -> Arrays:
         if not layout.pads:

@@ -19,6 +19,7 @@ from manyhands.engine.batch import pad_rows
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.engine.joint_sums import with_joint_sums
 from manyhands.engine.keras_inside.variables import set_value, value_of
+from manyhands.engine.narrow_indices import with_narrow_indices
 from manyhands.engine.placement import Placement
 from manyhands.engine.placing import held, is_at, put, put_own, put_whole, to_give_away, unshared
 from manyhands.engine.tape import note_read, recording
@@ -135,7 +136,7 @@ class StepProgram:
         self._num_runs = 0
         given = (None, placement.whole) if placement is not None else None
         self._compiled = jax.jit(self._run_joined, donate_argnums=0, out_shardings=given)
-        self._recorded = jax.jit(self._run, out_shardings=given)
+        self._recorded = jax.jit(self._run_narrow, out_shardings=given)
         """For a tape around the call: it may want to go back through what it was given."""
 
     def __call__(self, arrays: list[Any]) -> Any:
@@ -229,12 +230,21 @@ class StepProgram:
     ) -> tuple[Any, list[Any]]:
         if self._placement is None:
             return self._run(written, read, arrays)
-
-        def step(state: tuple[list[Any], list[Any]], arrays: list[Any]) -> tuple[Any, list[Any]]:
-            return self._run(*state, arrays)
-
         carries_rows = [num_rows is not None for num_rows in self._num_rows]
+        step = with_narrow_indices(self._run_pair, self._placement)
         return with_joint_sums(step, self._placement, carries_rows)((written, read), arrays)
+
+    def _run_narrow(
+        self, written: list[Any], read: list[Any], arrays: list[Any]
+    ) -> tuple[Any, list[Any]]:
+        if self._placement is None:
+            return self._run(written, read, arrays)
+        return with_narrow_indices(self._run_pair, self._placement)((written, read), arrays)
+
+    def _run_pair(
+        self, state: tuple[list[Any], list[Any]], arrays: list[Any]
+    ) -> tuple[Any, list[Any]]:
+        return self._run(*state, arrays)
 
     def _run(self, written: list[Any], read: list[Any], arrays: list[Any]) -> tuple[Any, list[Any]]:
         rows = map(self._true_rows, arrays, self._num_rows)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import manyhands as mh
-from manyhands.strategies.fingerprint import fingerprint
+from manyhands.engine.fingerprint import fingerprint
 
 ROWS = np.ones((4, 3), "float32")
 
