@@ -78,7 +78,7 @@ def _kinds(jaxpr: Any) -> Iterator[str]:
         shapes = {part.aval.shape for part in (*equation.invars, *equation.outvars)}
         if len(shapes - {()}) > 1 or inner or equation.primitive.name in ("sort", "rev", "cumsum"):
             plain = {k: v for k, v in equation.params.items() if not _is_jaxpr(v)}
-            kinds = {part.aval.dtype.kind for part in equation.invars}
+            kinds = {getattr(part.aval.dtype, "kind", "key") for part in equation.invars}
             indices = str(equation.invars[1].aval.dtype) if len(equation.invars) > 1 else ""
             yield f"{equation.primitive.name} {sorted(kinds)} {indices} {_where(plain)}"
 
