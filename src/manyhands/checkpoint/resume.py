@@ -215,7 +215,7 @@ class Resume(keras.callbacks.Callback):
 
     def _restore(self) -> None:
         found = None
-        if self._manager is not None and self._manager.restore_or_initialize() is not None:
+        if self._manager is not None and self._manager.restore_alone() is not None:
             found = self._where.state
         if self._group is not None:
             found = self._group.agree("where to resume", found)[0]

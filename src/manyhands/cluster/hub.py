@@ -64,7 +64,7 @@ class Hub:
         self._guests: list[Guest] = []
         self._questions: dict[str, Question] = {}
         self._reports: dict[int, Message] = {}
-        self._claims: dict[str, int] = {}
+        self._claims: dict[str, Any] = {}
         self._steps: dict[int, int] = {}
         self._trails = Trails()
         self._parting: Parting | None = None
@@ -140,8 +140,8 @@ class Hub:
                 self._reports[index] = message
                 self._changed.notify_all()
         elif kind == "claim":
-            owner = self._claims.setdefault(message["key"], index)
-            guest.tell({"kind": "claimed", "key": message["key"], "owner": owner})
+            first = self._claims.setdefault(message["key"], message["value"])
+            guest.tell({"kind": "claimed", "key": message["key"], "value": first})
         elif kind == "stop":
             self._tell_all({"kind": "stop?"})
         elif kind == "stop_at":
