@@ -24,7 +24,14 @@ from manyhands.cluster.membership import Membership
 from manyhands.cluster.stacks import python_stacks
 from manyhands.cluster.stops import Stops
 from manyhands.cluster.trail import Trail
-from manyhands.cluster.wire import MAIN, Line, LineClosedError, Message
+from manyhands.cluster.wire import (
+    MAIN,
+    MOST_BYTES,
+    Line,
+    LineClosedError,
+    Message,
+    TooLongError,
+)
 from manyhands.errors import ClusterError, ProcessLostError, explain
 
 FEED_THREADS = "manyhands-feed"
@@ -98,9 +105,24 @@ class Group:
         with used.asking:
             number = f"{channel} {used.num_asked}"
             used.num_asked += 1
-            self._say({"kind": "answer", "number": number, "name": name, "value": value})
+            self._answer({"kind": "answer", "number": number, "name": name, "value": value})
             with self.waiting(f"waiting for the others at: {name}"):
                 return self._await(used, number, name)
+
+    def _answer(self, message: Message) -> None:
+        """Send an answer; one that is too long to be told to all is refused where it is made."""
+        try:
+            with contextlib.suppress(LineClosedError):
+                self._line.send(message, most_bytes=MOST_BYTES // (self.size + 1))
+        except TooLongError as error:
+            raise ClusterError(
+                explain(
+                    f"What this process has to say to {message['name']} is too long.",
+                    got=f"{self.membership.me}: {error}",
+                    fix="keep what the processes must agree on small: large arrays belong into "
+                    "variables, or into the data.",
+                )
+            ) from None
 
     def _await(self, used: _Channel, number: str, name: str) -> list[Any]:
         until = time.monotonic() + self._timeout_s + _HUB_S
