@@ -126,6 +126,9 @@ class Hub:
         except LineClosedError as error:
             if self._guests and not guest.said_bye and not self._over:
                 self._lose(guest, f"its connection ended ({error}): it was killed or has crashed")
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            if self._guests and not self._over:
+                self._lose(guest, f"what it said makes no sense ({type(error).__name__}: {error})")
 
     def _take(self, guest: Guest, message: Message) -> None:
         kind, index = message.get("kind"), guest.index

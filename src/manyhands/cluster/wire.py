@@ -57,7 +57,10 @@ class Line:
     @property
     def other_host(self) -> str:
         """The address of the other side."""
-        return self._socket.getpeername()[0]
+        try:
+            return self._socket.getpeername()[0]
+        except OSError:
+            return "somebody who has gone"
 
     def send(self, message: Message, *, most_bytes: int = MOST_BYTES) -> None:
         """Send one message; TooLongError if the other side would not take it."""
