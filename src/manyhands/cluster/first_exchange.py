@@ -57,15 +57,18 @@ def exchange(group: Group, *, timeout_s: float) -> None:
     if not jax_service.computes_on_cpus():
         return
     until = time.monotonic() + timeout_s
-    for start in range(_MOST_STARTS):
+    told: list[dict[str, Any]] = []
+    for _ in range(_MOST_STARTS):
+        if told:
+            _say_why(group, told)
+            _start_anew(group)
         trial = _Exchange()
         trial.begin()
         told = _waited(group, trial, until)
         if all(one["done"] for one in told):
             return
-        if start + 1 < _MOST_STARTS and not _is_late(told):
-            _say_why(group, told)
-            _start_anew(group)
+        if _is_late(told):
+            break
     raise _failed(group, told, timeout_s)
 
 

@@ -108,8 +108,10 @@ def exchange() -> None:
 
 def forget_meeting() -> None:
     """Make JAX's coordinator forget where the processes are; one process does so for all."""
+    client = distributed.global_state.client
+    assert client is not None, "this process has joined"
     for kept in ("gloo", "global_topology", "local_topology"):
-        distributed.global_state.client.key_value_delete(f"cpu:{kept}")
+        client.key_value_delete(f"cpu:{kept}")
 
 
 def stop_devices() -> None:

@@ -16,6 +16,7 @@ import jax
 
 from manyhands.engine.function import Function
 from manyhands.engine.jax_inside import is_eager
+from manyhands.engine.launches import launching
 from manyhands.engine.step_scope import current_step
 from manyhands.errors import StepError, explain, warn
 from manyhands.strategies.context import AsksForReplicaError, in_step
@@ -49,8 +50,9 @@ class Runner:
             if around is not None:
                 around.placement = around.placement or self._strategy.placement
             return self._inside(step, args, kwargs)
-        function = self._function(step)
-        given = function(*args, **kwargs)
+        with launching:  # threads take turns: their programs share the devices, and the variables
+            function = self._function(step)
+            given = function(*args, **kwargs)
         if function.runs_eagerly and len(self._eager) < _MOST_FUNCTIONS:
             self._eager[fingerprint(step)] = function  # what it reads from Python may change now
         return given
