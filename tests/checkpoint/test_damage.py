@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
@@ -14,12 +15,14 @@ import pytest
 from manyhands.checkpoint import (
     Checkpoint,
     CheckpointDamagedError,
+    CheckpointError,
     CheckpointNotFoundError,
     checkpoint_exists,
     latest_checkpoint,
     list_variables,
     load_variable,
 )
+from manyhands.errors import ManyhandsWarning
 
 
 @pytest.fixture
@@ -47,6 +50,11 @@ def assert_named_and_offered(checkpoint, v, folder):
     assert v.numpy()[0] == 2.0
 
 
+def assert_passed_by(folder):
+    with pytest.warns(ManyhandsWarning, match=r"ckpt-3 was passed by[\s\S]*Look at the disk"):
+        assert latest_checkpoint(folder) == str(folder / "ckpt-2")
+
+
 def test_any_changed_byte_is_found(three):
     checkpoint, _, folder = three
     chosen = random.Random(0)
@@ -66,7 +74,7 @@ def test_a_truncated_file_is_found_and_passed_by(three):
     checkpoint, v, folder = three
     largest = max(files(folder / "ckpt-3"), key=lambda path: path.stat().st_size)
     largest.write_bytes(largest.read_bytes()[:-1])
-    assert latest_checkpoint(folder) == str(folder / "ckpt-2")
+    assert_passed_by(folder)
     assert not checkpoint_exists(folder / "ckpt-3")
     assert_named_and_offered(checkpoint, v, folder)
 
@@ -75,7 +83,7 @@ def test_a_truncated_file_is_found_and_passed_by(three):
 def test_a_missing_file_is_found_and_passed_by(three, name):
     checkpoint, v, folder = three
     (folder / "ckpt-3" / name).unlink()
-    assert latest_checkpoint(folder) == str(folder / "ckpt-2")
+    assert_passed_by(folder)
     assert_named_and_offered(checkpoint, v, folder)
 
 
@@ -97,7 +105,30 @@ def test_the_one_offered_is_itself_whole(three):
         CheckpointDamagedError, match="fix: there is no other checkpoint next to it"
     ):
         checkpoint.restore(folder / "ckpt-3")
-    assert latest_checkpoint(folder) is None
+    last = latest_checkpoint(folder)
+    assert last == str(folder / "ckpt-3"), "so that restoring it says what is wrong"
+
+
+def test_one_of_a_later_version_is_not_damaged(three):
+    checkpoint, _, folder = three
+    for name in ("ckpt-2", "ckpt-3"):
+        rewrite_manifest(folder / name, lambda text: text.replace("checkpoint 2", "checkpoint 99"))
+    assert latest_checkpoint(folder) == str(folder / "ckpt-3")
+    with pytest.raises(CheckpointError, match=r"checkpoint 99'[\s\S]*fix: install the version"):
+        checkpoint.restore(folder / "ckpt-3")
+
+
+def test_the_first_version_is_read(three):
+    checkpoint, v, folder = three
+    rewrite_manifest(folder / "ckpt-2", lambda text: text.replace("checkpoint 2", "checkpoint 1"))
+    checkpoint.restore(folder / "ckpt-2").assert_consumed()
+    assert v.numpy()[0] == 2.0
+
+
+def rewrite_manifest(checkpoint, change):
+    path = checkpoint / "manifest.json"
+    text = change(path.read_text().rstrip("\n").rpartition("\n")[0])
+    path.write_text(f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}\n")
 
 
 def test_nothing_is_a_pickle(three):
@@ -150,7 +181,8 @@ def test_the_index_reads_as_tensorflow_writes_it(three):
 def test_an_index_that_cannot_be_read(three, text):
     _, _, folder = three
     (folder / "checkpoint").write_text(text)
-    assert latest_checkpoint(folder) == str(folder / "ckpt-3")
+    with pytest.warns(ManyhandsWarning, match="checkpoint cannot be read; .* taken by their age"):
+        assert latest_checkpoint(folder) == str(folder / "ckpt-3")
 
 
 def test_paths_relative_to_where_the_program_runs(tmp_path, monkeypatch):

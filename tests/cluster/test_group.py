@@ -220,11 +220,31 @@ def test_rubbish_on_the_port_harms_nobody(rubbish):
 
 
 def test_a_message_without_end_is_cut_off(monkeypatch, connected):
-    monkeypatch.setattr("manyhands.cluster.wire._MOST_BYTES", 1000)
-    client, accepted = connected
-    client.sendall(b"x" * 2000)
-    with pytest.raises(LineClosedError, match="more than 1000 bytes"):
-        Line(accepted).receive()
+    monkeypatch.setattr("manyhands.cluster.wire._STRANGERS_BYTES", 1000)
+    monkeypatch.setattr("manyhands.cluster.wire.MOST_BYTES", 2000)
+    for trusted, most in ((False, 1000), (True, 2000)):
+        line = Line(connected[1], stranger=True)
+        if trusted:
+            line.trust()
+        monkeypatch.setattr("manyhands.cluster.wire._PIECE", 500)
+        connected[0].sendall(b"x" * 4000)
+        with pytest.raises(LineClosedError, match=f"more than {most} bytes"):
+            line.receive()
+
+
+def test_what_is_too_long_for_all_is_refused_where_it_is_said(monkeypatch):
+    monkeypatch.setattr("manyhands.cluster.group.MOST_BYTES", 9000)
+    one, other = Meeting().both()
+    assert in_threads(lambda: one.agree("q", "x" * 2000), lambda: other.agree("q", 2))[1][1] == 2
+    with pytest.raises(ClusterError, match=r"to hobbies is too long[\s\S]*fix: keep what"):
+        one.agree("hobbies", "x" * 4000)
+
+
+def test_long_messages_come_whole():
+    one, other = Meeting().both()
+    long = "x" * 30_000_000
+    told = in_threads(lambda: one.agree("q", long), lambda: other.agree("q", 2))
+    assert [answer == [long, 2] for answer in told] == [True, True]
 
 
 def test_only_plain_data_crosses_a_line(connected):

@@ -18,7 +18,8 @@ from manyhands.checkpoint.errors import (
     NotTrackableError,
     UnmatchedError,
 )
-from manyhands.checkpoint.index import CheckpointState, get_checkpoint_state, latest_checkpoint
+from manyhands.checkpoint.index import CheckpointState, get_checkpoint_state
+from manyhands.checkpoint.latest import latest_checkpoint
 from manyhands.checkpoint.loading import checkpoint_exists
 from manyhands.checkpoint.options import CheckpointOptions
 from manyhands.checkpoint.reader import (

@@ -28,6 +28,9 @@ class CheckpointNotFoundError(CheckpointError, FileNotFoundError):
 class CheckpointDamagedError(CheckpointError, ValueError):
     """A checkpoint is not as it was written."""
 
+    damage = ""
+    """What differs, in a few words."""
+
 
 class CheckpointMismatchError(CheckpointError, ValueError):
     """The values of a checkpoint do not fit the variables."""

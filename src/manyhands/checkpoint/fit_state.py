@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from manyhands.checkpoint.plain_data import copied, is_plain, refilled, same
 from manyhands.engine import keras_inside
-
-_SMALL_BYTES = 2**20
-_ORDER_BYTES = 2**29
 
 
 class Where:
@@ -60,7 +58,8 @@ class Others:
     """What others have learned since training began: EarlyStopping's best, a PyDataset's order.
 
     One that has `get_state()` and `set_state(state)` is asked; of any other the attributes count
-    that hold numbers, strings, arrays, lists and dicts of them, and have changed.
+    that hold plain data (numbers, strings, bytes, arrays; lists, dicts and sets of them), and have
+    changed.
     """
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
@@ -99,14 +98,19 @@ def _learned(callback: Any, before: dict[str, Any]) -> Any:
     if _speaks_for_itself(callback):
         return callback.get_state()
     now = _attributes(callback)
-    return {name: value for name, value in now.items() if not _same(value, before.get(name, now))}
+    return {
+        name: value
+        for name, value in now.items()
+        if name not in before or not same(value, before[name])
+    }
 
 
 def _teach(callback: Any, learned: Any) -> None:
     if _speaks_for_itself(callback):
         callback.set_state(learned)
-    else:
-        vars(callback).update({name: _copied(value) for name, value in learned.items()})
+        return
+    held = vars(callback)
+    held.update({name: refilled(held.get(name), value) for name, value in learned.items()})
 
 
 def _speaks_for_itself(callback: Any) -> bool:
@@ -119,42 +123,7 @@ def _attributes(callback: Any) -> dict[str, Any]:
         return {}
     passed_by = keras_inside.derived_attributes(callback)
     return {
-        name: _copied(value)
+        name: copied(value)
         for name, value in vars(callback).items()
-        if name not in passed_by and _is_plain(value)
+        if name not in passed_by and is_plain(value)
     }
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(isinstance(name, str) and _is_plain(part) for name, part in value.items())
-    if isinstance(value, list | tuple):
-        return all(_is_plain(part) for part in value)
-    if isinstance(value, np.ndarray | np.generic):
-        return value.dtype != object
-    return value is None or isinstance(value, bool | str) or type(value) in (int, float)
-
-
-def _copied(value: Any) -> Any:
-    """Copy what the callback may change in place; large arrays are taken for data, which is not."""
-    if isinstance(value, dict):
-        return {name: _copied(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(_copied, value)) if type(value) in (list, tuple) else value
-    return value.copy() if isinstance(value, np.ndarray) and _may_change(value) else value
-
-
-def _may_change(array: np.ndarray) -> bool:
-    """Whether an array is small, or may be an order of rows that is shuffled in place."""
-    is_order = array.ndim == 1 and array.dtype.kind in "iu"
-    return array.nbytes <= (_ORDER_BYTES if is_order else _SMALL_BYTES)
-
-
-def _same(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return one is other or bool(np.array_equal(one, other))

@@ -1,13 +1,12 @@
 """The file `checkpoint` of a directory: which checkpoints are there, and which is the latest.
 
-In: a directory.  Out: a CheckpointState, in the text that TensorFlow writes, and the latest
-complete checkpoint.  The file is replaced as a whole, after the checkpoint it names is complete.
+In: a directory.  Out: a CheckpointState, in the text that TensorFlow writes.
+The file is replaced as a whole, after the checkpoint it names is complete.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import time
@@ -16,10 +15,6 @@ from pathlib import Path
 
 from manyhands.checkpoint.background import background
 from manyhands.checkpoint.disk import local, replace_text
-from manyhands.checkpoint.loading import newest_whole
-from manyhands.checkpoint.manifest import Damage, read_manifest
-
-logger = logging.getLogger(__name__)
 
 _LINE = re.compile(r'^\s*(\w+):\s*("(?:[^"\\]|\\.)*"|\S+)\s*$')
 
@@ -40,33 +35,6 @@ class CheckpointState:
         return times
 
 
-def latest_checkpoint(
-    checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
-) -> str | None:
-    """Return the path of the latest complete checkpoint in a directory, None if there is none."""
-    state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if state is None:
-        return _latest_without_index(Path(checkpoint_dir), latest_filename)
-    named = [state.model_checkpoint_path, *reversed(state.all_model_checkpoint_paths)]
-    for path in dict.fromkeys(named):
-        try:
-            read_manifest(Path(path))
-        except Damage as damage:
-            logger.warning("Passing by checkpoint %s: %s.", path, damage)
-        else:
-            return path
-    return None
-
-
-def _latest_without_index(directory: Path, latest_filename: str | None) -> str | None:
-    """Where the index is there and cannot be read, look at the checkpoints themselves."""
-    index = directory / (latest_filename or "checkpoint")
-    if not index.is_file():
-        return None
-    logger.warning("%s cannot be read; looking at the checkpoints next to it.", index)
-    return newest_whole(directory)
-
-
 def get_checkpoint_state(
     checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
 ) -> CheckpointState | None:
@@ -76,7 +44,7 @@ def get_checkpoint_state(
     try:
         text = Path(directory, latest_filename or "checkpoint").read_text()
         return _parsed(text, directory)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return None
 
 

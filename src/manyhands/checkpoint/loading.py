@@ -15,8 +15,13 @@ import numpy as np
 from manyhands.checkpoint.array_store import read_arrays
 from manyhands.checkpoint.background import background
 from manyhands.checkpoint.disk import local
-from manyhands.checkpoint.errors import CheckpointDamagedError, CheckpointNotFoundError
-from manyhands.checkpoint.manifest import ARRAYS, Damage, Manifest, read_manifest, verify
+from manyhands.checkpoint.errors import (
+    CheckpointDamagedError,
+    CheckpointError,
+    CheckpointNotFoundError,
+)
+from manyhands.checkpoint.manifest import ARRAYS, Damage, Manifest, OtherVersion
+from manyhands.checkpoint.proof import damage_of, glance, prove
 from manyhands.errors import explain
 
 
@@ -27,13 +32,19 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Manifest:
     if not place.is_dir():
         raise _not_found(place)
     try:
-        manifest = read_manifest(place)
-        verify(place, manifest)
+        return prove(place)
     except Damage as damage:
         if (place / "checkpoint").is_file():
             raise _not_found(place) from None
         raise _damaged(place, damage) from None
-    return manifest
+    except OtherVersion as other:
+        raise CheckpointError(
+            explain(
+                "A checkpoint was written by a later manyhands than this one.",
+                got=f"{place}: {other}",
+                fix="install the version that wrote it, or a later one.",
+            )
+        ) from None
 
 
 def load_arrays(
@@ -55,7 +66,7 @@ def load_arrays(
 def checkpoint_exists(checkpoint_prefix: str | os.PathLike[str]) -> bool:
     """Whether there is a complete checkpoint at this path."""
     background.wait(Path(checkpoint_prefix).parent)
-    return _is_whole(Path(checkpoint_prefix), thoroughly=False)
+    return is_whole(Path(checkpoint_prefix))
 
 
 def _not_found(path: Path) -> CheckpointNotFoundError:
@@ -77,32 +88,41 @@ def _not_found(path: Path) -> CheckpointNotFoundError:
 
 def _damaged(path: Path, damage: Damage) -> CheckpointDamagedError:
     other = newest_whole(path.parent, but=path)
-    return CheckpointDamagedError(
+    error = CheckpointDamagedError(
         explain(
             "A checkpoint is damaged: it is not as it was written.",
             got=f"{path}: {damage}",
             fix=f"go back to the one before: restore({other!r})."
             if other
-            else "there is no other checkpoint next to it that is whole; start anew.",
+            else "there is no other checkpoint next to it that is whole: bring it back from a "
+            "copy, or give another directory to start anew.",
         )
     )
+    error.damage = str(damage)
+    return error
 
 
 def newest_whole(directory: Path, *, but: Path | None = None) -> str | None:
     """Find the newest checkpoint in a directory whose files are all as they were written."""
+    others = (other for other in by_age(directory) if other != but)
+    return next((str(other) for other in others if is_whole(other)), None)
+
+
+def by_age(directory: Path) -> list[Path]:
+    """List the checkpoints of a directory that say when they were saved, the newest first."""
     dated = []
-    for other in directory.glob("*/manifest.json"):
-        if other.parent != but and not other.parent.name.startswith("."):
-            dated.append((other.stat().st_mtime_ns, other.parent))
-    whole = (str(other) for _, other in sorted(dated, reverse=True) if _is_whole(other))
-    return next(whole, None)
+    for found in directory.glob("*/manifest.json"):
+        if not found.parent.name.startswith("."):
+            try:
+                dated.append((glance(found.parent).saved_at, found.parent))
+            except (Damage, OtherVersion, OSError):
+                dated.append((0.0, found.parent))
+    return [path for _, path in sorted(dated, reverse=True)]
 
 
-def _is_whole(path: Path, *, thoroughly: bool = True) -> bool:
+def is_whole(path: Path) -> bool:
+    """Whether every file of a checkpoint is as it was written."""
     try:
-        manifest = read_manifest(path)
-        if thoroughly:
-            verify(path, manifest)
-    except (Damage, OSError):
+        return damage_of(path) is None
+    except (OtherVersion, OSError):
         return False
-    return True

@@ -16,11 +16,17 @@ from typing import Any
 
 MANIFEST = "manifest.json"
 ARRAYS = "arrays"
-_FORMAT = "manyhands checkpoint 1"
+_FORMAT = "manyhands checkpoint 2"
+_READABLE = ("manyhands checkpoint 1", _FORMAT)
+"""The first kept every state as JSON, however long."""
 
 
 class Damage(Exception):  # noqa: N818  (a finding; the error is made where the path is known)
     """What is wrong with the files of a checkpoint, in a few words."""
+
+
+class OtherVersion(Exception):  # noqa: N818  (likewise)
+    """A whole checkpoint in a format that is not known here, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,10 @@ def write_manifest(directory: Path, nodes: tuple[Node, ...]) -> None:
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Read a manifest; Damage if it is not as it was written or a file has another size."""
+    """Read a manifest; Damage if it is not as it was written or a file has another size.
+
+    OtherVersion if it is whole and cannot be understood.
+    """
     path = directory / MANIFEST
     if not path.is_file():
         raise Damage(f"{MANIFEST} is missing")
@@ -96,8 +105,8 @@ def read_manifest(directory: Path) -> Manifest:
     if hashlib.sha256(text.encode()).hexdigest() not in seal:
         raise Damage(f"{MANIFEST} is not as it was written")
     body = json.loads(text)
-    if body["format"] != _FORMAT:
-        raise Damage(f"{MANIFEST} is of another version: {body['format']!r}")
+    if body["format"] not in _READABLE:
+        raise OtherVersion(f"its format is {body['format']!r}")
     files = {name: (size, digest) for name, (size, digest) in body["files"].items()}
     for name, (size, _) in files.items():
         _check_size(directory / name, name, size)

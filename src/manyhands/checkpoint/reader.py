@@ -10,7 +10,7 @@ import os
 import numpy as np
 
 from manyhands.checkpoint.errors import CheckpointNotFoundError
-from manyhands.checkpoint.index import latest_checkpoint
+from manyhands.checkpoint.latest import latest_checkpoint
 from manyhands.checkpoint.loading import load_arrays, open_checkpoint
 from manyhands.errors import explain
 

@@ -4,7 +4,7 @@ In: a directory.  Out: checkpoints in it while `fit` runs, and a `fit` that begi
 step and row where the last of them was saved.
 Saved are the model, its optimizer, its metrics, what the other callbacks have learned, the epoch
 and step, NumPy's and Python's random numbers, and the place in the data.  In a group of processes
-the first writes, and the others take from it what it has read.
+that train one model the first writes, and the others take from it what it has read.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class Resume(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         """Restore the last checkpoint, if there is one."""
         del logs
-        self._group = joined()
         self._earlier: dict[str, Any] = {"epoch": [], "history": {}}
         self._ended: tuple[int | None, dict[str, float]] = (None, {})
         self._progress = Progress(self.model)
+        self._group = joined() if self._progress.spans_processes else None
         self._where, self._metrics, self._random = Where(), Metrics(self.model), None
         self._others = Others([one for one in self._progress.others() if one is not self])
         self._epoch, self._step = 0, 0
@@ -215,10 +215,9 @@ class Resume(keras.callbacks.Callback):
 
     def _restore(self) -> None:
         found = None
-        if self._manager is not None and self._manager.restore_or_initialize() is not None:
+        if self._manager is not None and self._manager.restore_alone() is not None:
             found = self._where.state
-        if self._group is not None:
-            found = self._group.agree("where to resume", found)[0]
+        found = self._of_first(found)
         if not found:
             return
         if "random" not in found:
@@ -230,7 +229,6 @@ class Resume(keras.callbacks.Callback):
                     "directory.",
                 )
             )
-        self._share_callbacks()
         self._others.put_back()
         self._where.total = found["total"]
         self._begun = found
@@ -251,15 +249,17 @@ class Resume(keras.callbacks.Callback):
                 self._begun["epoch"],
             )
 
-    def _share_callbacks(self) -> None:
-        """Tell the other processes what process 0 has read of the callbacks."""
-        if self._group is None:
-            return
+    def _of_first(self, found: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Tell the other processes what process 0 has read: of `fit`, and of the callbacks."""
+        if self._group is None or not self._group.agree("where to resume", bool(found))[0]:
+            return found
         aside: dict[str, np.ndarray] = {}
-        mine = encode(self._others.saved, aside, "callbacks")
-        told, names = self._group.agree("the callbacks' states", [mine, list(aside)])[0]
+        mine = encode([found, self._others.saved], aside, "fit")
+        told, names = self._group.agree("what was saved", [mine, list(aside)])[0]
         arrays = self._progress.arrays_of_first(list(aside.values()) if self._manager else None)
-        self._others.set_state(decode(told, dict(zip(names, arrays, strict=True))))
+        first, others = decode(told, dict(zip(names, arrays, strict=True)))
+        self._others.set_state(others)
+        return first
 
     # stopping
 

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from manyhands.checkpoint import disk
 from manyhands.checkpoint.background import background
 from manyhands.checkpoint.checkpoint import Checkpoint, PathLike
-from manyhands.checkpoint.errors import CheckpointArgumentError
-from manyhands.checkpoint.index import (
-    CheckpointState,
-    get_checkpoint_state,
-    latest_checkpoint,
-    write_state,
+from manyhands.checkpoint.errors import (
+    CheckpointArgumentError,
+    CheckpointDamagedError,
+    CheckpointNotFoundError,
 )
+from manyhands.checkpoint.index import CheckpointState, get_checkpoint_state, write_state
+from manyhands.checkpoint.latest import candidates, first_whole, say_passed_by
 from manyhands.checkpoint.options import CheckpointOptions
+from manyhands.checkpoint.same_one import as_the_first
 from manyhands.errors import explain
 
 
@@ -81,16 +82,54 @@ class CheckpointManager:
         return self._checkpoint._write(path, options, then=self._record)
 
     def restore_or_initialize(self) -> str | None:
-        """Restore the latest checkpoint and return its path; or call `init_fn` and return None."""
-        path = self.latest_checkpoint
-        if path is None:
+        """Restore the latest checkpoint and return its path; or call `init_fn` and return None.
+
+        One that is damaged is passed by, and said; where all are, that is an error.
+        """
+        chosen, damaged = self._restore_newest()
+        if chosen is None:
             if self._init_fn is not None:
                 self._init_fn()
             return None
-        self._checkpoint.restore(path)
+        path = as_the_first(self._given_directory, chosen, damaged)
+        if path != chosen:
+            self._checkpoint.restore(path)
+        say_passed_by(damaged, path)
         if self._interval is not None:
             self._last_step = int(self._step_counter)
         return path
+
+    def restore_alone(self) -> str | None:
+        """Restore the latest checkpoint in this process, which will tell the others of it."""
+        path, damaged = self._restore_newest()
+        if path is not None:
+            say_passed_by(damaged, path)
+        return path
+
+    def _restore_newest(self) -> tuple[str | None, dict[str, str]]:
+        """Restore the newest that is whole; give what is wrong with those that are newer."""
+        damaged: dict[str, str] = {}
+        for path in self._candidates():
+            try:
+                self._checkpoint.restore(path)
+            except CheckpointNotFoundError:
+                continue
+            except CheckpointDamagedError as error:
+                damaged[path] = error.damage
+                continue
+            self._demote(damaged)
+            return path, damaged
+        if damaged:
+            raise _all_damaged(damaged)
+        return None, damaged
+
+    def _candidates(self) -> list[str]:
+        return candidates(self._given_directory, prefix=self._name)
+
+    def _demote(self, damaged: Iterable[str]) -> None:
+        """Let damaged checkpoints be the first to go."""
+        first = {path: self._kept[path] for path in damaged if path in self._kept}
+        self._kept = first | {p: t for p, t in self._kept.items() if p not in first}
 
     def sync(self) -> None:
         """Wait until what was saved is on the disk; raise if that failed."""
@@ -98,8 +137,8 @@ class CheckpointManager:
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """The path of the latest complete checkpoint."""
-        return latest_checkpoint(self._given_directory)
+        """The path of the latest checkpoint that is whole; where all are damaged, of those."""
+        return first_whole(self._candidates())
 
     @property
     def checkpoints(self) -> list[str]:
@@ -187,6 +226,19 @@ def _check(max_to_keep: int | None, interval: int | None, counter: Any) -> None:
             f"checkpoint_interval={interval}, step_counter=None",
             "pass step_counter=, a variable that your loop counts up.",
         )
+
+
+def _all_damaged(damaged: dict[str, str]) -> CheckpointDamagedError:
+    error = CheckpointDamagedError(
+        explain(
+            "Every checkpoint here is damaged: none is as it was written.",
+            got="; ".join(f"{path}: {damage}" for path, damage in damaged.items()),
+            fix="bring one back from a copy, or give another directory to start anew; nothing "
+            "was removed.",
+        )
+    )
+    error.damage = next(iter(damaged.values()))
+    return error
 
 
 def _misused(what: str, got: str, fix: str) -> CheckpointArgumentError:

@@ -21,6 +21,7 @@ from manyhands.checkpoint.disk import appearing
 from manyhands.checkpoint.errors import CheckpointError, NotTrackableError
 from manyhands.checkpoint.graph import Found, walk, without_empty
 from manyhands.checkpoint.manifest import ARRAYS, ArraySpec, Node, write_manifest
+from manyhands.checkpoint.proof import remember
 from manyhands.checkpoint.state_json import encode
 from manyhands.engine.keras_inside.creation import is_given_away, is_tracing, peek, sync_model
 from manyhands.errors import explain
@@ -156,3 +157,4 @@ def write(path: Path, taken: Snapshot) -> None:
         arrays = {key: np.asarray(array) for key, array in taken.arrays.items()}
         write_arrays(directory.absolute() / ARRAYS, arrays)
         write_manifest(directory, taken.nodes)
+    remember(path)

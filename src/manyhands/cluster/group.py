@@ -24,7 +24,14 @@ from manyhands.cluster.membership import Membership
 from manyhands.cluster.stacks import python_stacks
 from manyhands.cluster.stops import Stops
 from manyhands.cluster.trail import Trail
-from manyhands.cluster.wire import MAIN, Line, LineClosedError, Message
+from manyhands.cluster.wire import (
+    MAIN,
+    MOST_BYTES,
+    Line,
+    LineClosedError,
+    Message,
+    TooLongError,
+)
 from manyhands.errors import ClusterError, ProcessLostError, explain
 
 FEED_THREADS = "manyhands-feed"
@@ -66,7 +73,7 @@ class Group:
         self._where: Message = {"doing": "starting", "step": 0}
         self._waits: dict[object, tuple[str, float]] = {}
         self._lock = threading.Lock()
-        self._claims: dict[str, queue.Queue[int]] = {}
+        self._claims: dict[str, queue.Queue[Any]] = {}
         self._stops = Stops(self._say)
         self._gone: list[int] = []
         self.trail = Trail()
@@ -98,9 +105,24 @@ class Group:
         with used.asking:
             number = f"{channel} {used.num_asked}"
             used.num_asked += 1
-            self._say({"kind": "answer", "number": number, "name": name, "value": value})
+            self._answer({"kind": "answer", "number": number, "name": name, "value": value})
             with self.waiting(f"waiting for the others at: {name}"):
                 return self._await(used, number, name)
+
+    def _answer(self, message: Message) -> None:
+        """Send an answer; one that is too long to be told to all is refused where it is made."""
+        try:
+            with contextlib.suppress(LineClosedError):
+                self._line.send(message, most_bytes=MOST_BYTES // (self.size + 1))
+        except TooLongError as error:
+            raise ClusterError(
+                explain(
+                    f"What this process has to say to {message['name']} is too long.",
+                    got=f"{self.membership.me}: {error}",
+                    fix="keep what the processes must agree on small: large arrays belong into "
+                    "variables, or into the data.",
+                )
+            ) from None
 
     def _await(self, used: _Channel, number: str, name: str) -> list[Any]:
         until = time.monotonic() + self._timeout_s + _HUB_S
@@ -136,15 +158,22 @@ class Group:
 
         The first to ask is, for good.  Nobody waits for anybody.
         """
+        return self.first_word(key, self.index) == self.index
+
+    def first_word(self, key: str, mine: Any) -> Any:
+        """Give what the first process said that spoke of this: ours, if nobody has.
+
+        Nobody waits for anybody.  None where process 0 does not answer.
+        """
         self._refuse_if_lost()
         answer = self._claims.setdefault(key, queue.Queue())
-        self._say({"kind": "claim", "key": key})
+        self._say({"kind": "claim", "key": key, "value": mine})
         try:
-            owner = answer.get(timeout=self._timeout_s)
+            said = answer.get(timeout=self._timeout_s)
         except queue.Empty:
-            owner = -1
+            said = None
         self._refuse_if_lost()
-        return owner == self.index
+        return said
 
     def writes(self, place: Path) -> bool:
         """Whether this process is the one that writes to a place of its machine.
@@ -212,7 +241,7 @@ class Group:
                 if kind == "answers":
                     self._channels[message["number"].rsplit(" ", 1)[0]].answers.put(message)
                 elif kind == "claimed":
-                    self._claims[message["key"]].put(message["owner"])
+                    self._claims[message["key"]].put(message["value"])
                 elif kind in ("stop?", "stop!"):
                     self._stops.take(message)
                 elif kind == "gone":
@@ -237,7 +266,7 @@ class Group:
         for channel in list(self._channels.values()):
             channel.answers.put({})
         for answer in list(self._claims.values()):
-            answer.put(-1)
+            answer.put(None)
         with contextlib.suppress(OSError, ValueError):  # nobody may be reading
             sys.stderr.write(  # no logger may be listening, and the process is about to end
                 f"manyhands: {reason}\n  got: {self.membership.me} was at: {doing}\n"

@@ -64,7 +64,7 @@ class Hub:
         self._guests: list[Guest] = []
         self._questions: dict[str, Question] = {}
         self._reports: dict[int, Message] = {}
-        self._claims: dict[str, int] = {}
+        self._claims: dict[str, Any] = {}
         self._steps: dict[int, int] = {}
         self._trails = Trails()
         self._parting: Parting | None = None
@@ -126,6 +126,9 @@ class Hub:
         except LineClosedError as error:
             if self._guests and not guest.said_bye and not self._over:
                 self._lose(guest, f"its connection ended ({error}): it was killed or has crashed")
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            if self._guests and not self._over:
+                self._lose(guest, f"what it said makes no sense ({type(error).__name__}: {error})")
 
     def _take(self, guest: Guest, message: Message) -> None:
         kind, index = message.get("kind"), guest.index
@@ -140,8 +143,8 @@ class Hub:
                 self._reports[index] = message
                 self._changed.notify_all()
         elif kind == "claim":
-            owner = self._claims.setdefault(message["key"], index)
-            guest.tell({"kind": "claimed", "key": message["key"], "owner": owner})
+            first = self._claims.setdefault(message["key"], message["value"])
+            guest.tell({"kind": "claimed", "key": message["key"], "value": first})
         elif kind == "stop":
             self._tell_all({"kind": "stop?"})
         elif kind == "stop_at":

@@ -14,13 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from jax._src import distributed, xla_bridge
 from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+from jax.extend.backend import clear_backends
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from manyhands.cluster.doors import sockets
+from manyhands.cluster.listening import secluded
 from manyhands.cluster.tls import Tls
 from manyhands.errors import ClusterError, explain
 
 _MONTH_S = 30 * 24 * 3600
+_gloo_doors: frozenset[str] = frozenset()
 
 
 def serve(address: str, num_processes: int, tls: Tls | None) -> None:
@@ -71,10 +77,46 @@ def is_joined() -> bool:
 
 def _cpu_client(own_host: str) -> Any:
     """Let Gloo listen where others reach this process, and nowhere else."""
+    global _gloo_doors
+    before = sockets().doors
     collectives = _jax.make_gloo_tcp_collectives(
-        distributed_client=distributed.global_state.client, hostname=own_host
+        distributed_client=distributed.global_state.client, hostname=secluded(own_host)
     )
+    _gloo_doors = sockets().doors - before
     return xla_bridge.make_cpu_client(collectives)
+
+
+def gloo_doors() -> frozenset[str]:
+    """Where Gloo listens in this process."""
+    return _gloo_doors
+
+
+def computes_on_cpus() -> bool:
+    """Whether what the processes compute together goes through Gloo; starts the devices."""
+    return jax.default_backend() == "cpu"
+
+
+def exchange() -> None:
+    """Compute one number with all other processes."""
+    mesh = Mesh(np.array(jax.devices()), "all")
+    ones = jax.make_array_from_callback(
+        (mesh.size,), NamedSharding(mesh, PartitionSpec("all")), lambda _: np.ones(1, np.float32)
+    )
+    total = jax.jit(lambda each: each.sum(), out_shardings=NamedSharding(mesh, PartitionSpec()))
+    assert float(np.asarray(total(ones).addressable_data(0))) == mesh.size
+
+
+def forget_meeting() -> None:
+    """Make JAX's coordinator forget where the processes are; one process does so for all."""
+    client = distributed.global_state.client
+    assert client is not None, "this process has joined"
+    for kept in ("gloo", "global_topology", "local_topology"):
+        client.key_value_delete(f"cpu:{kept}")
+
+
+def stop_devices() -> None:
+    """Let JAX start its devices anew when they are next asked for."""
+    clear_backends()
 
 
 def check(tls: Tls | None) -> None:

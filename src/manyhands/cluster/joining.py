@@ -73,6 +73,7 @@ def _refuse_another(wanted: Membership, membership: Membership) -> None:
 
 def _join(membership: Membership, tls: Tls | None) -> Group:
     from manyhands.cluster import jax_service
+    from manyhands.cluster.first_exchange import exchange
 
     jax_service.check(tls)
     settings = config.settings()
@@ -93,6 +94,7 @@ def _join(membership: Membership, tls: Tls | None) -> Group:
         timeout_s=timeout_s,
         tls=tls,
     )
+    exchange(group, timeout_s=timeout_s)
     return group
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import ipaddress
+import secrets
 import socket
 
 from manyhands.cluster.spec import split_address
@@ -55,6 +56,24 @@ def warn_if_exposed(host: str, *, secret: bool) -> None:
             "all processes; and give JAX's coordinator certificates "
             "(CommunicationOptions(tls=…)) where the network is not your own."
         )
+
+
+def secluded(host: str) -> str:
+    """Give another address of this machine alone for a loopback address, where there are others.
+
+    Whoever tries the ports of 127.0.0.1 does not find what listens there.
+    """
+    if not host.startswith("127."):
+        return host
+    chosen = (
+        f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
+    )
+    try:
+        with socket.socket() as probe:
+            probe.bind((chosen, 0))
+    except OSError:  # not every system has them
+        return host
+    return chosen
 
 
 def free_port(host: str) -> int:

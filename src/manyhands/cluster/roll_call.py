@@ -12,6 +12,7 @@ import hmac
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -19,6 +20,10 @@ from manyhands.cluster.membership import Member
 from manyhands.cluster.wire import Line, LineClosedError, Message
 
 _HELLO_S = 10.0
+_MOST_STRANGERS = 256
+"""So many may be silent at a time; then the first of them has to go."""
+_AGAIN_S = 0.05
+_MOST_REFUSALS = 20
 
 
 @dataclass(eq=False)
@@ -64,6 +69,7 @@ class RollCall:
         self._begin = begin
         self._listen = listen
         self._here: dict[int, Guest] = {}
+        self._strangers: deque[socket.socket] = deque()
         self.refusals: list[str] = []
         """Who came and was refused, with the reason."""
         self._lock = threading.Lock()
@@ -102,18 +108,38 @@ class RollCall:
         while not self._closed:
             try:
                 connection, _ = self._server.accept()
-            except OSError:
-                return
-            threading.Thread(
-                target=self._meet, args=(Line(connection),), name="manyhands-guest", daemon=True
-            ).start()
+                self._let_in(connection)
+            except (OSError, RuntimeError):  # also: no more files, or no more threads, for now
+                if self._closed or self._server.fileno() < 0:
+                    return
+                time.sleep(_AGAIN_S)
 
-    def _meet(self, line: Line) -> None:
+    def _let_in(self, connection: socket.socket) -> None:
+        """Hear who it is, on a thread; who says nothing gives way to who comes later."""
+        self._strangers.append(connection)
+        if len(self._strangers) > _MOST_STRANGERS:
+            _hang_up(self._strangers.popleft())
         try:
+            threading.Thread(
+                target=self._meet, args=(connection,), name="manyhands-guest", daemon=True
+            ).start()
+        except RuntimeError:
+            _hang_up(connection)
+            raise
+
+    def _meet(self, connection: socket.socket) -> None:
+        try:
+            line = Line(connection, stranger=True)
             hello = line.receive(_HELLO_S)
-        except (LineClosedError, TimeoutError):
-            line.close()
+        except (LineClosedError, TimeoutError, OSError):
+            _hang_up(connection)
             return
+        finally:
+            with contextlib.suppress(ValueError, IndexError):  # the thread that accepts was first
+                self._strangers.remove(connection)
+        self._admit(line, hello)
+
+    def _admit(self, line: Line, hello: Message) -> None:
         guest = Guest(line, hello.get("index", -1))
         with self._lock:
             refused = self._refused(hello)
@@ -123,9 +149,11 @@ class RollCall:
             self._begun = self._begun or complete
         if refused:
             self.refusals.append(f"{line.other_host}: {refused}")
+            del self.refusals[:-_MOST_REFUSALS]
             guest.tell({"kind": "refused", "reason": refused})
             line.close()
             return
+        line.trust()
         if complete:
             self._start()
         self._listen(guest)
@@ -142,15 +170,30 @@ class RollCall:
         self._begin(present, guests)
 
     def _refused(self, hello: Message) -> str:
-        if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token.encode()):
+        if not hmac.compare_digest(_bytes(hello.get("token", "")), _bytes(self._token)):
             return "its MANYHANDS_TOKEN is not process 0's"
         index, size = hello.get("index"), hello.get("size")
-        if size != len(self._members):
-            return f"it counts {size} processes and process 0 counts {len(self._members)}"
-        if not isinstance(index, int) or not 0 <= index < len(self._members):
-            return f"it calls itself process {index}"
+        if type(size) is not int or size != len(self._members):
+            return f"it counts {_shown(size)} processes and process 0 counts {len(self._members)}"
+        if type(index) is not int or not 0 <= index < len(self._members):
+            return f"it calls itself process {_shown(index)}"
         if index in self._here:
             return f"process {index} has arrived already; two processes have the same task"
         if self._begun:
             return "it came too late: the others have begun without it"
         return ""
+
+
+def _bytes(token: object) -> bytes:
+    """Give the bytes of a token, also of one that is no valid text."""
+    return str(token).encode("utf-8", "surrogatepass")
+
+
+def _shown(said: object) -> str:
+    return ascii(said)[:40]
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)  # wakes the thread that hears it
+    connection.close()

@@ -10,10 +10,14 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from typing import Any
 
-_MOST_BYTES = 16 * 2**20
-_PIECE = 65536
+MOST_BYTES = 256 * 2**20
+"""So long a message may be."""
+_STRANGERS_BYTES = 2**16
+"""So long it may be of somebody who has not said yet who it is."""
+_PIECE = 2**18
 
 Message = dict[str, Any]
 MAIN = "main"
@@ -24,14 +28,26 @@ class LineClosedError(Exception):
     """The other side has gone."""
 
 
-class Line:
-    """A connection that carries messages; any thread may send, one may receive."""
+class TooLongError(Exception):
+    """A message is longer than the other side would take."""
 
-    def __init__(self, connection: socket.socket) -> None:
+
+class Line:
+    """A connection that carries messages; any thread may send, one may receive.
+
+    What a `stranger` says is cut off early, until it is trusted.
+    """
+
+    def __init__(self, connection: socket.socket, *, stranger: bool = False) -> None:
         self._socket = connection
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sending = threading.Lock()
-        self._unread = b""
+        self._most_bytes = _STRANGERS_BYTES if stranger else MOST_BYTES
+        self._unread = bytearray()
+
+    def trust(self) -> None:
+        """Take long messages from now on: the other side has said who it is."""
+        self._most_bytes = MOST_BYTES
 
     @property
     def own_host(self) -> str:
@@ -41,11 +57,16 @@ class Line:
     @property
     def other_host(self) -> str:
         """The address of the other side."""
-        return self._socket.getpeername()[0]
+        try:
+            return self._socket.getpeername()[0]
+        except OSError:
+            return "somebody who has gone"
 
-    def send(self, message: Message) -> None:
-        """Send one message."""
+    def send(self, message: Message, *, most_bytes: int = MOST_BYTES) -> None:
+        """Send one message; TooLongError if the other side would not take it."""
         data = json.dumps(message).encode() + b"\n"
+        if len(data) > most_bytes:
+            raise TooLongError(f"{len(data)} bytes, and {most_bytes} is the most")
         try:
             with self._sending:
                 self._socket.sendall(data)
@@ -54,9 +75,13 @@ class Line:
 
     def receive(self, timeout_s: float | None = None) -> Message:
         """Wait for the next message."""
-        while b"\n" not in self._unread:
-            self._read(timeout_s)
-        line, self._unread = self._unread.split(b"\n", 1)
+        until_s = None if timeout_s is None else time.monotonic() + timeout_s
+        looked_at = 0
+        while (end := self._unread.find(b"\n", looked_at)) < 0:
+            looked_at = len(self._unread)
+            self._read(None if until_s is None else max(0.001, until_s - time.monotonic()))
+        line = bytes(self._unread[:end])
+        del self._unread[: end + 1]
         try:
             message = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -77,8 +102,8 @@ class Line:
         if not piece:
             raise LineClosedError("the connection was closed")
         self._unread += piece
-        if len(self._unread) > _MOST_BYTES:
-            raise LineClosedError(f"a message of more than {_MOST_BYTES} bytes came")
+        if len(self._unread) - len(piece) > self._most_bytes:
+            raise LineClosedError(f"a message of more than {self._most_bytes} bytes came")
 
     def close(self) -> None:
         """Hang up, and wake whoever waits."""

@@ -17,6 +17,7 @@ import jax
 from manyhands.engine.fingerprint import fingerprint
 from manyhands.engine.function import Function, is_inside_a_function
 from manyhands.engine.jax_inside import is_eager
+from manyhands.engine.launches import launching
 from manyhands.engine.python_reads import PythonReads
 from manyhands.engine.step_scope import current_step
 from manyhands.errors import StepError, explain, warn
@@ -49,7 +50,8 @@ class Runner:
             if around is not None:
                 around.placement = around.placement or self._strategy.placement
             return self._inside(step, args, kwargs)
-        return self._function(step)(*args, **kwargs)
+        with launching:  # threads take turns: their programs share the devices, and the variables
+            return self._function(step)(*args, **kwargs)
 
     def _function(self, step: Callable[..., Any]) -> Function:
         is_frozen = is_inside_a_function()

@@ -31,6 +31,12 @@ class Progress:
                 )
             )
 
+    @property
+    def spans_processes(self) -> bool:
+        """Whether other processes train the same model with this one."""
+        driver = keras_inside.driver_of(self._model)
+        return driver is not None and driver.spans_processes
+
     def position(self) -> dict[str, Any]:
         """Say where training is."""
         return self._feeder().position()
@@ -51,7 +57,8 @@ class Progress:
         """Give process 0's arrays to all processes; the others pass None."""
         driver: Any = keras_inside.driver_of(self._model)
         agreement = agreement_on(driver.placement)
-        return arrays or [] if agreement is None else agreement.arrays_of_first(arrays)
+        assert agreement is not None, "the model spans processes"
+        return agreement.arrays_of_first(arrays)
 
     def _feeder(self) -> Any:
         return self._call().feeders[0]

@@ -17,6 +17,7 @@ from manyhands.data import ArrayFeed, StreamFeed
 from manyhands.engine import Program, Role, keras_inside
 from manyhands.engine.agreement import Agreement
 from manyhands.engine.interrupts import interrupts
+from manyhands.engine.launches import launching
 from manyhands.training import call as calls
 
 
@@ -49,10 +50,12 @@ class StepFunction:
             unchanged = tuple(list(part) for part in state)
             parts = keras_inside.hold_state(self._model, self._role, unchanged, lambda value: value)
             return self._model.get_metrics_result(), parts
+        if self._agreement is None and keras_inside.give_turns(self._model):
+            self._held = None  # others may have copied what it holds
         begins = getattr(iterator, "begins", True)  # before the work is taken
         work = self._work(iterator)
         given = []
-        with interrupts.held():
+        with interrupts.held(), self._launching():
             agree = self._agreement is not None and begins
             if state is not self._held or agree:
                 parts = keras_inside.own_state(state)
@@ -63,12 +66,18 @@ class StepFunction:
                     self._model, self._role, self._state, self.program.held
                 )
                 given.append(logs)
-        with self._waiting():
+            if not self._launches_ahead:
+                self._pace(given[-1])
+        if self._launches_ahead:
             self._pace(given[-1])
         call = calls.current(self._model)
         if call is not None and call.watched:
             keras_inside.release_state(self._model)
         return self._joined(given), self._held
+
+    def _launching(self) -> Any:
+        """Keep other threads from launching on these devices; several processes have one order."""
+        return launching if self._agreement is None else nullcontext()
 
     def _launch(self, batches: Any) -> Any:
         self._num_steps += batches.num_steps
@@ -99,7 +108,8 @@ class StepFunction:
         """Stay a few launches ahead of the devices, not more: what runs ahead holds memory."""
         self._running.append(logs)
         if len(self._running) > self._launches_ahead:
-            jax.block_until_ready(self._running.popleft())
+            with self._waiting():
+                jax.block_until_ready(self._running.popleft())
 
     def forget(self) -> None:
         """Hold on to nothing when a call has ended."""

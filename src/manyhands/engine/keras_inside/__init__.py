@@ -30,6 +30,7 @@ from manyhands.engine.keras_inside.state import (
     release_state,
     state_names,
 )
+from manyhands.engine.keras_inside.turns import give_turns
 from manyhands.engine.keras_inside.watchers import (
     changing_datasets,
     derived_attributes,
@@ -61,6 +62,7 @@ __all__ = [
     "forget_first_epoch",
     "function_of",
     "get_state",
+    "give_turns",
     "hold_state",
     "install",
     "is_asked_early",

@@ -15,10 +15,14 @@ from typing import Any
 from keras.src.backend.jax import trainer as jax_trainer
 from keras.src.backend.jax.trainer import JAXTrainer
 from keras.src.callbacks.callback_list import CallbackList
+from keras.src.callbacks.history import History
+from keras.src.callbacks.progbar_logger import ProgbarLogger
+from keras.src.models.model import Model
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import is_default
 
 from manyhands.data.plain import batch_for_jax
+from manyhands.engine.jax_inside import is_eager
 from manyhands.engine.keras_inside import metrics
 from manyhands.engine.keras_inside.binding import FUNCTIONS, active, driver_of
 from manyhands.engine.keras_inside.compiled import install_compiled
@@ -26,6 +30,8 @@ from manyhands.engine.keras_inside.epochs import FeedEpochIterator
 from manyhands.engine.keras_inside.saving import install_saving
 from manyhands.engine.keras_inside.state import get_state, release_state
 from manyhands.engine.keras_inside.steps import install_steps
+from manyhands.engine.keras_inside.turns import taking_turns, turns_given, turns_of
+from manyhands.engine.launches import launching
 from manyhands.engine.roles import STATE_PARTS, Role
 from manyhands.tracebacks import for_the_program
 
@@ -65,6 +71,7 @@ def install(
     _wrap_build(builds)
     _wrap_metrics()
     _wrap_callbacks()
+    _wrap_model_call()
     install_compiled()
     install_saving()
     for role, function in FUNCTIONS.items():
@@ -163,22 +170,64 @@ def _wrap_metrics() -> None:
 
 
 def _wrap_callbacks() -> None:
-    """Read the logs of a launch only when a callback looks at them."""
-    _wrap_batch_end("on_train_batch_end", "on_batch_end")
-    _wrap_batch_end("on_test_batch_end")
-    _wrap_batch_end("on_predict_batch_end")
+    """Read the logs of a launch only when a callback looks at them; let other threads in then."""
+    for name in ("on_train_begin", "on_train_end", "on_epoch_begin", "on_epoch_end"):
+        _wrap_hook(name)
+    for name in ("on_test_begin", "on_test_end", "on_predict_begin", "on_predict_end"):
+        _wrap_hook(name)
+    _wrap_batch_hook("on_train_batch_begin", "on_batch_begin")
+    _wrap_batch_hook("on_test_batch_begin")
+    _wrap_batch_hook("on_predict_batch_begin")
+    _wrap_batch_hook("on_train_batch_end", "on_batch_end")
+    _wrap_batch_hook("on_test_batch_end")
+    _wrap_batch_hook("on_predict_batch_end")
 
 
-def _wrap_batch_end(name: str, *others: str) -> None:
+def _wrap_hook(name: str, *, between_steps: bool = False) -> None:
     original = getattr(CallbackList, name)
 
     @functools.wraps(original)
-    def on_batch_end(self: Any, batch: int, logs: Any = None) -> None:
+    def hook(self: Any, *args: Any, **kwargs: Any) -> None:
+        running = active.get()
+        if running is None or running[1].spans_processes or not _runs_programs_code(self):
+            original(self, *args, **kwargs)
+            return
+        with turns_given(running[0], between_steps=between_steps):
+            original(self, *args, **kwargs)
+
+    setattr(CallbackList, name, hook)
+
+
+def _runs_programs_code(callbacks: Any) -> bool:
+    """Whether a callback is there that may wait for another thread."""
+    return any(type(one) not in (History, ProgbarLogger) for one in callbacks.callbacks)
+
+
+def _wrap_batch_hook(name: str, *others: str) -> None:
+    _wrap_hook(name, between_steps=True)
+    given = getattr(CallbackList, name)
+
+    @functools.wraps(given)
+    def batch_hook(self: Any, batch: int, logs: Any = None) -> None:
         hooks = [getattr(callback, hook) for callback in self.callbacks for hook in (name, *others)]
         if not all(is_default(hook) for hook in hooks):
-            original(self, batch, logs)
+            given(self, batch, logs)
 
-    setattr(CallbackList, name, on_batch_end)
+    setattr(CallbackList, name, batch_hook)
+
+
+def _wrap_model_call() -> None:
+    """Let a call of the model itself wait for its turn: a launch may use up what it reads."""
+    original = Model.__call__
+
+    @functools.wraps(original)
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        if driver_of(self) is None or launching.is_mine or not is_eager():
+            return original(self, *args, **kwargs)
+        with turns_of(self).taken():
+            return original(self, *args, **kwargs)
+
+    Model.__call__ = __call__
 
 
 def _wrap_make_function(role: Role, function: str) -> None:
@@ -226,7 +275,7 @@ def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]
                 arguments = dict(signature.bind(self, *args, **kwargs).arguments, called=name)
             except TypeError:
                 return original(self, *args, **kwargs)  # which says it in Keras' words
-            with driver.around(self, role, arguments):
+            with taking_turns(self, name, role), driver.around(self, role, arguments):
                 changes = driver.changes(arguments) | _plain_batch(name, arguments)
                 if not changes.keys() <= signature.parameters.keys() or not changes:
                     return original(self, *args, **kwargs)
