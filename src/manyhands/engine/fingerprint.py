@@ -43,8 +43,9 @@ def fingerprint(function: Callable[..., Any]) -> tuple[Any, ...]:
 
 def _key(function: Any, around: tuple[Any, ...]) -> tuple[Any, ...]:
     if isinstance(function, functools.partial):
-        given = [*function.args, *sorted(function.keywords.items())]
-        return (*_key(function.func, around), *(_known(value, around) for value in given))
+        names = tuple(sorted(function.keywords))
+        given = [*function.args, *(function.keywords[name] for name in names)]
+        return (*_key(function.func, around), names, *(_known(value, around) for value in given))
     if isinstance(function, types.MethodType):
         return (Same(function.__self__), *_key(function.__func__, around))
     if not isinstance(function, types.FunctionType):
@@ -54,7 +55,8 @@ def _key(function: Any, around: tuple[Any, ...]) -> tuple[Any, ...]:
     within = (*around, function)
     cells = [_contents(cell) for cell in function.__closure__ or ()]
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    return (Same(function.__code__), *(_known(value, within) for value in [*cells, *defaults]))
+    known = (_known(value, within) for value in [*cells, *defaults])
+    return (Same(function.__code__), Same(function.__globals__), *known)
 
 
 def _contents(cell: Any) -> Any:
@@ -66,7 +68,7 @@ def _contents(cell: Any) -> Any:
 
 def _known(value: Any, around: tuple[Any, ...]) -> Any:
     if isinstance(value, bool | int | float | str | bytes | type(None)):
-        return (type(value), value)
+        return (type(value), value.hex() if isinstance(value, float) else value)  # -0.0, nan
     if is_function(value):
         return _key(value, around)
     return Same(value)

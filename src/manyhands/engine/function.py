@@ -7,6 +7,7 @@ runs eagerly from then on, which is said once.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -50,10 +51,12 @@ class ChangesPythonError(NeedsValuesError):
 
 _MOST_VARIANTS = 12
 """So many states of Python a function is kept compiled for."""
+_MOST_KINDS = 64
+"""So many kinds of arguments a step is kept compiled for."""
 _WORTH_A_TRACE = 8
 """A function that is traced again more often than once in so many calls runs eagerly."""
 _NEEDS_VALUES = (
-    NeedsValuesError,
+    NotTraceable,
     jax.errors.ConcretizationTypeError,
     jax.errors.TracerArrayConversionError,
     jax.errors.TracerBoolConversionError,
@@ -80,22 +83,25 @@ class _Kind:
     """How many rows are split over the devices; None for an array that is whole on each."""
 
 
-@dataclass(frozen=True)
+_BY_CONTENT = (int, float, str, bytes, bool, frozenset, tuple)
+
+
+@dataclass(frozen=True, eq=False)
 class _Static:
     """An argument that is part of the program: a number, a string, an object."""
 
     value: Any
 
     def __hash__(self) -> int:
-        try:
-            return hash((type(self.value), self.value))
-        except TypeError:
-            return id(self.value)
+        by_content = isinstance(self.value, _BY_CONTENT)
+        return hash((type(self.value), self.value)) if by_content else id(self.value)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Static) or type(self.value) is not type(other.value):
             return False
-        if isinstance(self.value, int | float | str | bytes | bool | frozenset | tuple):
+        if isinstance(self.value, float):
+            return self.value.hex() == other.value.hex()  # -0.0 is not 0.0, and nan is nan
+        if isinstance(self.value, _BY_CONTENT):
             return bool(self.value == other.value)
         return self.value is other.value
 
@@ -133,7 +139,7 @@ class Function:
         self._is_frozen = is_frozen
         self._on_read = on_read
         self._num_calls = 0
-        self._has_changed_python = False
+        self._num_changes = 0
         self._variants: dict[Hashable, list[_Variant]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -152,12 +158,16 @@ class Function:
             try:
                 program = self._traced(key, placed, kinds, structure, order_of((args, kwargs)))
             except _NEEDS_VALUES as error:
-                if not isinstance(error, ChangesPythonError) or self._has_changed_python:
+                if not isinstance(error, ChangesPythonError) or self._changes_often():
                     self._give_up(error)
-                self._has_changed_python = True
                 return self._eagerly(args, kwargs)
         with interrupts.watched(), interrupts.held():
             return program([_array(leaf) for leaf, k in zip(placed, kinds, strict=True) if _is(k)])
+
+    def _changes_often(self) -> bool:
+        """Whether the function changes Python again and again, and not just keeps something."""
+        self._num_changes += 1
+        return self._num_changes > 1 and self._num_changes * _WORTH_A_TRACE > self._num_calls
 
     def _known(self, key: Hashable) -> StepProgram | None:
         """Find a program that was traced when Python was as it is now."""
@@ -176,19 +186,27 @@ class Function:
         variant = self._compile(placed, kinds, structure, order)
         variants.insert(0, variant)
         del variants[_MOST_VARIANTS:]
+        if self._follows is not None and len(self._variants) > _MOST_KINDS:
+            del self._variants[next(iter(self._variants))]
         return variant.program
 
     def _see_that_it_pays(self, variants: list[_Variant]) -> None:
         """Give up on a function that would be compiled again nearly each time it is called."""
-        if len(variants) < _MOST_VARIANTS or self._num_calls > _WORTH_A_TRACE * self.num_traces:
+        if self._follows is None or self._num_calls > _WORTH_A_TRACE * self.num_traces:
             return
-        reads = variants[0].reads
-        what = reads.difference() if reads is not None else None
-        raise NeedsValuesError(
-            f"it reads other Python objects each time it is run ({what or 'they'} changed), so it "
-            "would be compiled each time. Pass what changes as arguments: strategy.run(step, "
-            "args=(...)), or keep it in a Variable"
-        )
+        if len(variants) >= _MOST_VARIANTS:
+            reads = variants[0].reads
+            what = reads.difference() if reads is not None else None
+            raise NeedsValuesError(
+                f"it reads other Python objects each time it is run ({what or 'they'} changed), so "
+                "it would be compiled each time. Pass what changes as arguments: strategy.run("
+                "step, args=(...)), or keep it in a Variable"
+            )
+        if len(self._variants) > _MOST_KINDS // 2:
+            raise NeedsValuesError(
+                "it is given other Python numbers or objects each time it is run, so it would be "
+                "compiled each time. Pass numbers that change as arrays: np.float32(value)"
+            )
 
     def program_for(self, *args: Any, **kwargs: Any) -> tuple[StepProgram, list[Any]]:
         """Give the program of a call and its arrays, without running it."""
@@ -218,7 +236,10 @@ class Function:
                 return self.python_function(*args, **kwargs)
             reads[:] = [PythonReads([*self._follows, *objects], is_frozen=self._is_frozen)]
             with reads[0].listening():
-                return self.python_function(*args, **kwargs)
+                given = self.python_function(*args, **kwargs)
+            if not self._is_frozen and not _is_made_of((args, kwargs), structure, full):
+                raise ChangesPythonError("it changes a list or dict that it was given")
+            return given
 
         def undo() -> None:
             for read in reads:
@@ -234,12 +255,12 @@ class Function:
                 raise ChangesPythonError(
                     f"it changes Python objects ({what}), which a compiled step would not"
                 )
-        except _NEEDS_VALUES:
-            undo()  # it will do all of it again, eagerly
-            raise
         except UnfollowedError as error:
             undo()
             raise NeedsValuesError(str(error)) from None
+        except BaseException:
+            undo()  # it may do all of it again, eagerly
+            raise
         placement = self.placement or traced.placement
         program = StepProgram(traced, placement, [kind.num_rows for kind in wanted])
         for read in reads:
@@ -264,7 +285,7 @@ class Function:
     # running without compiling
 
     def _eagerly(self, args: Any, kwargs: Any) -> Any:
-        args, kwargs = map_in_order(_value, (args, kwargs))
+        args, kwargs = _values((args, kwargs))
         token = _freezes.set(_freezes.get() or self._follows is None)
         try:
             return map_in_order(_as_result, self.python_function(*args, **kwargs))
@@ -331,6 +352,24 @@ def _array(leaf: Any) -> Any:
     return leaf.array if isinstance(leaf, Rows) else leaf
 
 
+def _values(given: Any) -> Any:
+    """Give arguments as a function sees them that is not compiled: its own lists and dicts."""
+    if type(given) in (tuple, list, dict):
+        parts = list(given.values()) if isinstance(given, dict) else list(given)
+        values = list(map(_values, parts))
+        if all(value is part for value, part in zip(values, parts, strict=True)):
+            return given
+        kind = type(given)
+        return dict(zip(given, values, strict=True)) if kind is dict else kind(values)
+    return map_in_order(_value, given)
+
+
+def _is_made_of(given: Any, structure: Any, leaves: list[Any]) -> bool:
+    """Whether arguments are what they were before a function had them."""
+    now, now_structure = jax.tree.flatten(given)
+    return now_structure == structure and all(map(operator.is_, now, leaves))
+
+
 def _value(leaf: Any) -> Any:
     if isinstance(leaf, Rows):
         return leaf.whole
@@ -344,4 +383,6 @@ def _as_result(leaf: Any) -> Any:
 def _keras_says() -> Hashable:
     """What else a trace depends on."""
     config = keras.config
-    return config.floatx(), str(config.dtype_policy()), config.epsilon(), config.image_data_format()
+    x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+    named = config.floatx(), str(config.dtype_policy()), config.image_data_format()
+    return *named, config.epsilon(), x64

@@ -168,7 +168,7 @@ class StepProgram:
         self._keep(traced.written, state)
         if self._agreement is not None:
             result = jax.tree.map(self._held, result)
-        return traced.in_order(result)
+        return traced.rebuilt(result)
 
     def _agree(
         self, agreement: Agreement, state: list[Any], read: list[Any], arrays: list[Any]

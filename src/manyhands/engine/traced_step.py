@@ -7,7 +7,8 @@ The function's Python runs once; again only if it made variables, or used ones n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import enum
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ import keras
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
+from manyhands.data.dataset.randomness import NotTraceable
 from manyhands.engine.dict_order import in_order, order_of
 from manyhands.engine.jax_inside import is_tracer
 from manyhands.engine.keras_inside.variables import (
@@ -41,10 +43,6 @@ class TracedStep:
     _num_known: int
     _order: Any
 
-    def in_order(self, result: Any) -> Any:
-        """Give a result of the step with its dicts as the step wrote them."""
-        return in_order(self._order, result)
-
     @property
     def jaxpr(self) -> Any:
         """The operations of the step."""
@@ -57,7 +55,11 @@ class TracedStep:
             state[slot] = value
         given = jaxpr_as_fun(self._jaxpr)(*state, *arrays)
         count = len(given) - len(self.written)
-        return self._result(given[:count]), list(given[count:])
+        return list(given[:count]), list(given[count:])
+
+    def rebuilt(self, values: list[Any]) -> Any:
+        """Give the result of the step, made of the values that `pure` gave."""
+        return in_order(self._order, self._result(values))
 
 
 def trace_step(
@@ -98,6 +100,9 @@ def _trace_once(
             given = jax.tree.map(as_value, written)
         leaves, structure = jax.tree.flatten(given)
         wanted = [_is_value(leaf) for leaf in leaves]
+        _see_that_it_is_plain(
+            leaf for leaf, is_value in zip(leaves, wanted, strict=True) if not is_value
+        )
         kept = [leaf for leaf, is_value in zip(leaves, wanted, strict=True) if not is_value]
         results.append((structure, wanted, kept))
         orders.append(order_of(written))
@@ -158,7 +163,16 @@ def as_value(leaf: Any) -> Any:
 
 
 def _is_value(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array) or is_tracer(leaf)
+    return isinstance(leaf, jax.Array | np.generic | bool | int | float | complex) or (
+        is_tracer(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind not in "OSUMm")
+    )
+
+
+def _see_that_it_is_plain(results: Iterable[Any]) -> None:
+    """Refuse a result that may hold values inside, which nobody could find there."""
+    for result in results:
+        if not isinstance(result, str | bytes | np.ndarray | enum.Enum | type):
+            raise NotTraceable(f"it gives a {type(result).__name__}, which is no tensor")
 
 
 def _rebuilder(structure: Any, wanted: list[bool], kept: list[Any]) -> Any:

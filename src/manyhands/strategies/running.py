@@ -42,6 +42,8 @@ class Runner:
         self._strategy = strategy
         self._functions: OrderedDict[Any, Function] = OrderedDict()
         self._alike: Counter[Any] = Counter()
+        self._num_runs: Counter[Any] = Counter()
+        self._said: set[Any] = set()
 
     def run(self, step: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Run a step, or make it part of the one that is being traced around it."""
@@ -56,6 +58,7 @@ class Runner:
     def _function(self, step: Callable[..., Any]) -> Function:
         is_frozen = is_inside_a_function()
         key = (*fingerprint(step), is_frozen)
+        self._num_runs[key[0]] += 1
         found = self._functions.get(key)
         if found is None:
             found = self._functions[key] = Function(
@@ -74,13 +77,16 @@ class Runner:
 
     def _is_new_each_time(self, step: Any, code: Any) -> bool:
         self._alike[code] += 1
-        if self._alike[code] == _MOST_ALIKE:
+        if self._alike[code] < _MOST_ALIKE or self._num_runs[code] > 8 * self._alike[code]:
+            return False
+        if code not in self._said:
+            self._said.add(code)
             warn(
                 f"{getattr(step, '__name__', step)} closes over other Python objects each time it "
                 "is run, so it would be compiled each time; it runs eagerly from now on. Pass what "
                 "changes as arguments: strategy.run(step, args=(...)), or keep it in a Variable."
             )
-        return self._alike[code] >= _MOST_ALIKE
+        return True
 
     def _doubt(self, step: Any, reads: PythonReads) -> None:
         """Say so when a step uses the number of replicas that was read outside of it."""

@@ -23,6 +23,9 @@ import numpy as np
 class NotTraceable(Exception):  # noqa: N818 - a signal, not an error that users see
     """Raised by what must run as plain Python (`py_function`), when it meets a traced value."""
 
+    def __init__(self, *said: object) -> None:  # heard where a step is traced, even if it is caught
+        super().__init__(*said)
+
 
 @dataclass
 class RowScope:

@@ -1,43 +1,46 @@
 """Whether a place holds what it held: the same object, or another that means the same to a step.
 
 In: what a place holds, and what it held.  Out: whether a step would read the same from both.
-An object that has taken another's place is watched from then on, once all else is the same too.
+Numbers and texts are compared by content, plain containers and arrays too; one that has taken
+another's place is watched from then on, once all else is the same.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import types
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from manyhands.engine.fingerprint import is_function
-from manyhands.engine.python_reads.reach import CONTAINERS, Reach
-from manyhands.engine.python_reads.watches import PLAIN, same_function, same_plain
-from manyhands.engine.python_reads.world import slots_of
+from manyhands.engine.fingerprint import fingerprint
+from manyhands.engine.python_reads.registry import Registry
+from manyhands.engine.python_reads.watches import PLAIN, same_plain
 
 
 class Comparison:
     """One look at all places of a step."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, registry: Registry) -> None:
         self.later: list[Callable[[], None]] = []
-        self._reach = reach
+        self._registry = registry
 
     def __call__(self, now: Any, then: Any) -> bool:
         """Compare by content."""
         if now is then:
             return True
-        if type(now) is not type(then):
+        kind = type(now)
+        if kind is not type(then):
             return False
         if isinstance(now, PLAIN):
-            return same_plain(now, then)
-        if isinstance(now, tuple):
+            return kind in _EXACTLY_PLAIN and same_plain(now, then)
+        if kind is tuple:
             return len(now) == len(then) and all(map(self, now, then))
-        if is_function(now):
-            return same_function(now, then)
-        return self._reach.places.get(id(then)) == 1 and self._takes_its_place(now, then)
+        if kind is types.FunctionType:
+            return _same_function(now, then)
+        return kind in _BY_CONTENT and self._takes_its_place(now, then)
 
     def settle(self) -> None:
         """Note what has taken another's place."""
@@ -46,23 +49,21 @@ class Comparison:
         self.later.clear()
 
     def _takes_its_place(self, now: Any, then: Any) -> bool:
-        watches = self._reach.watches
-        keys = [(b, a) for b, a in zip(_keys(then), _keys(now), strict=True) if b in watches]
-        if not keys or (slots_of(then) and not isinstance(then, (*CONTAINERS, np.ndarray))):
+        registry = self._registry
+        watch = registry.watches.get(id(then))
+        if watch is None or registry.places.get(id(then)) != 1 or not watch.is_like(now, self):
             return False
-        for before, after in keys:
-            inside = now.__dict__ if before == ("items", id(getattr(then, "__dict__", 0))) else now
-            if not watches[before].is_like(inside, self):
-                return False
-            self.later.append(functools.partial(self._move, before, after))
-        self.later.append(functools.partial(self._reach.places.__setitem__, id(now), 1))
+        self.later.append(functools.partial(registry.move, id(then), id(now)))
         return True
 
-    def _move(self, before: Any, after: Any) -> None:
-        self._reach.watches[after] = self._reach.watches.pop(before)
+
+_EXACTLY_PLAIN = {bool, int, float, complex, str, bytes, type(None)} | {
+    np.dtype(code).type for code in np.typecodes["All"] if code not in "OSUV"
+}
+_BY_CONTENT = {list, dict, deque, np.ndarray}
 
 
-def _keys(value: Any) -> Iterator[Any]:
-    """Name the watches that an object can have."""
-    fields = id(getattr(value, "__dict__", None))
-    return iter((("items", id(value)), id(value), fields, ("items", fields)))
+def _same_function(now: types.FunctionType, then: types.FunctionType) -> bool:
+    """Whether a function that closes over nothing was only made anew."""
+    closes = now.__closure__ or then.__closure__ or now.__dict__ or then.__dict__
+    return not closes and fingerprint(now) == fingerprint(then)

@@ -12,9 +12,10 @@ import sys
 import types
 from typing import Any
 
+from manyhands.engine.python_reads.inside import UnfollowedError
 from manyhands.engine.python_reads.names import names_of
 from manyhands.engine.python_reads.owners import Owner, owner_of
-from manyhands.engine.python_reads.reach import Reach, UnfollowedError
+from manyhands.engine.python_reads.reach import Reach
 from manyhands.engine.python_reads.world import asks_the_world
 
 _MAKES = ("__init__", "__new__", "__post_init__")
@@ -26,7 +27,8 @@ class Listener:
     def __init__(self, reach: Reach, *, is_frozen: bool = False) -> None:
         self.keras: dict[int, tuple[Any, set[str]]] = {}
         """Keras' objects whose functions ran, and what those name."""
-        self.failed: UnfollowedError | None = None
+        self.failed: Exception | None = None
+        """Why the step cannot be compiled, also where it caught the error itself."""
         self._is_frozen = is_frozen
         self._reach = reach
         self._before: Any = None
@@ -56,7 +58,7 @@ class Listener:
             if event == "call":
                 self._called(frame, owner)
             elif event == "return":
-                self._returned(frame, given)
+                self._returned(frame, owner, given)
             elif event == "c_call":
                 self._asks(frame, owner, given)
         except UnfollowedError as error:
@@ -69,8 +71,19 @@ class Listener:
             self._reach.made.add(id(_self_of(frame)))
         if owner is Owner.KERAS:
             self._note(frame)
+        elif owner is Owner.ERRORS:
+            self._note_error(frame)
+        elif owner is Owner.FILES:
+            if _is_followed(frame.f_back):
+                raise UnfollowedError(f"it calls numpy.{frame.f_code.co_name}, for a file")
         elif owner is Owner.PROGRAM or _is_followed(frame):
             self._reach.function(frame, by_library=_by_library(frame))
+
+    def _note_error(self, frame: types.FrameType) -> None:
+        """Remember that the step needed a value, whoever catches the error."""
+        error = _self_of(frame)
+        if frame.f_code.co_name == "__init__" and isinstance(error, Exception):
+            self.failed = self.failed or error
 
     def _note(self, frame: types.FrameType) -> None:
         of = _self_of(frame)
@@ -78,13 +91,15 @@ class Listener:
             return
         self.keras.setdefault(id(of), (of, set()))[1].update(names_of(frame.f_code).names)
 
-    def _returned(self, frame: types.FrameType, given: Any) -> None:
+    def _returned(self, frame: types.FrameType, owner: Owner, given: Any) -> None:
+        if owner is Owner.PROGRAM:
+            self._reach.ended(frame)
         caller = frame.f_back
         if given is not None and caller is not None and owner_of(caller) is Owner.PROGRAM:
             self._reach.returned(caller, given)
 
     def _asks(self, frame: types.FrameType, owner: Owner, function: Any) -> None:
-        if owner is Owner.KERAS:
+        if owner not in (Owner.PROGRAM, Owner.PYTHON):
             return
         asked = asks_the_world(function)
         if asked is not None and (owner is Owner.PROGRAM or _is_followed(frame)):

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import dis
 import functools
+import re
 import types
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 _BY_NAME = {"getattr", "hasattr", "setattr", "delattr"}
 _ANYTHING = {
     "vars", "dir", "__dict__", "__getattribute__", "__reduce_ex__", "__reduce__", "__getstate__",
-    "eval", "exec",
+    "eval", "exec", "dumps",
 }  # fmt: skip
 _IMPORTS = {"__import__", "import_module"}
 _SIMPLE = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME")
+_LONGEST = 200
+"""Longer texts are no names, nor formats that name something."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,20 +38,28 @@ class Names:
 @functools.lru_cache(maxsize=4096)
 def names_of(code: types.CodeType) -> Names:
     """List what a code names, inner functions apart."""
-    written = [const for const in code.co_consts if isinstance(const, str) and const.isidentifier()]
     named = set(code.co_names)
-    imports = tuple(
-        str(step.argval) for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"
-    )
+    steps = list(dis.get_instructions(code))
+    imports = tuple(str(step.argval) for step in steps if step.opname == "IMPORT_NAME")
     if named & _IMPORTS:
         imports += tuple(const for const in code.co_consts if isinstance(const, str))
-    anything = bool(named & _ANYTHING) or (bool(named & _BY_NAME) and _reads_by_name(code))
-    return Names(frozenset(named.union(written)), imports, anything)
+    anything = bool(named & _ANYTHING) or any(step.opname == "MATCH_CLASS" for step in steps)
+    anything = anything or (bool(named & _BY_NAME) and _reads_by_name(steps))
+    return Names(frozenset(named.union(_words(code.co_consts))), imports, anything)
 
 
-def _reads_by_name(code: types.CodeType) -> bool:
+def _words(constants: tuple[Any, ...]) -> Iterator[str]:
+    """List the names in texts: `getattr(x, "rate")`, `attrgetter("a.b")`, `"{0.rate}"`."""
+    for const in constants:
+        if isinstance(const, str) and len(const) <= _LONGEST:
+            yield from re.findall(r"[^\W\d]\w*", const)
+        elif isinstance(const, tuple):
+            yield from _words(const)
+
+
+def _reads_by_name(steps: list[dis.Instruction]) -> bool:
     """Whether `getattr` or a relative is called with a name that is not a plain constant."""
-    steps = [step for step in dis.get_instructions(code) if step.opname != "PUSH_NULL"]
+    steps = [step for step in steps if step.opname != "PUSH_NULL"]
     for place, step in enumerate(steps):
         if step.argval not in _BY_NAME or step.opname == "LOAD_CONST":
             continue

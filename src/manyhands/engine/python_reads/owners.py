@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import sys
+import sysconfig
 import types
 
 
@@ -18,22 +19,37 @@ class Owner(enum.Enum):
     """The user, or a library that we know nothing of."""
     KERAS = enum.auto()
     PYTHON = enum.auto()
-    """The standard library: followed where the program calls it."""
+    """The standard library and the like: followed where the program calls it."""
     LIBRARY = enum.auto()
     """What computes with its arguments alone, so far as a step can tell."""
+    FILES = enum.auto()
+    """The part of a library that reads and writes files."""
+    ERRORS = enum.auto()
+    """Where the errors are made that say that a step needs values."""
 
 
 _LIBRARIES = {
     "jax", "jaxlib", "numpy", "manyhands", "optree", "ml_dtypes", "opt_einsum", "tensorstore",
-    "tensorflow", "grain", "scipy", "etils", "zstandard", "absl", "rich", "h5py", "namex",
-    "packaging", "google", "filelock", "typing_extensions", "importlib_resources", "fsspec", "zipp",
+    "tensorflow", "grain",
 }  # fmt: skip
+_LIKE_PYTHON = {
+    "scipy", "etils", "zstandard", "absl", "rich", "h5py", "namex", "packaging", "google",
+    "filelock", "typing_extensions", "importlib_resources", "fsspec", "zipp",
+}  # fmt: skip
+"""What the libraries use themselves: a call from there is none of the program's."""
 _SILENT = {
-    "warnings", "linecache", "traceback", "typing", "abc", "importlib", "inspect", "dis", "ast",
-    "tokenize", "weakref", "_weakrefset", "enum", "re", "types", "threading", "contextlib",
-    "_py_abc", "reprlib", "string", "numbers", "operator", "signal", "gc",
+    "warnings", "linecache", "traceback", "typing", "abc", "_py_abc", "inspect", "dis", "ast",
+    "tokenize", "gc", "signal",
 }  # fmt: skip
 """Of the standard library: nothing that a step computes with is kept in there."""
+_SPECIAL = {
+    "numpy.lib._npyio_impl": Owner.FILES,
+    "numpy.lib._format_impl": Owner.FILES,
+    "numpy.lib._datasource": Owner.FILES,
+    "jax._src.errors": Owner.ERRORS,
+    "manyhands.data.dataset.randomness": Owner.ERRORS,
+}
+_STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
 _owner_of_module: dict[str, Owner] = {}
 
 
@@ -49,13 +65,23 @@ def owner_of(frame: types.FrameType) -> Owner:
 def owner_of_module(module: str) -> Owner:
     """Tell whose module a name is."""
     top = module.split(".")[0]
-    if top in _LIBRARIES or top in _SILENT or top.startswith("namedtuple_"):
+    if module in _SPECIAL:
+        return _SPECIAL[module]
+    if top in _LIBRARIES or top.startswith("namedtuple_"):
         return Owner.LIBRARY
     if top == "keras":
         return Owner.KERAS
-    if top in sys.stdlib_module_names and top != "__main__":
-        return Owner.PYTHON
-    return Owner.PROGRAM
+    if _is_standard(top):
+        return Owner.LIBRARY if top in _SILENT else Owner.PYTHON
+    return Owner.PYTHON if top in _LIKE_PYTHON else Owner.PROGRAM
+
+
+def _is_standard(top: str) -> bool:
+    """Whether a module is Python's own, and not a file of the program that has its name."""
+    if top not in sys.stdlib_module_names or top == "__main__":
+        return False
+    file = getattr(sys.modules.get(top), "__file__", None)
+    return file is None or (file.startswith(_STANDARD) and "site-packages" not in file)
 
 
 def is_a_librarys(value: object) -> bool:
@@ -65,4 +91,5 @@ def is_a_librarys(value: object) -> bool:
 
 def is_programs(value: object) -> bool:
     """Whether a class or function is of the program."""
-    return owner_of_module(getattr(value, "__module__", None) or "") is Owner.PROGRAM
+    module = getattr(value, "__module__", None)
+    return owner_of_module(module if isinstance(module, str) else "") is Owner.PROGRAM

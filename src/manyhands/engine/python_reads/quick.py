@@ -7,9 +7,17 @@ another object has to be looked at more closely; what is compared here is identi
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
 from itertools import chain, starmap
 from typing import Any
+
+_SIZED = (list, dict, set, deque)
+
+
+def _size(held: Any) -> Callable[[Any], int]:
+    """Give what counts a container's items, whatever a subclass of it does."""
+    return next(kind.__len__ for kind in _SIZED if isinstance(held, kind))
 
 
 class Quick:
@@ -22,13 +30,13 @@ class Quick:
         self._asked = [watch for watch, found in zip(watches, flat, strict=True) if found is None]
         self._reads = [(read, held) for read, held, _ in ways]
         self._values = [value for *_, values in ways for value in values]
-        held = {id(held): held for read, held, _ in ways if read is tuple}
-        self._held = list(held.values())
-        self._lengths = list(map(len, self._held))
+        held = [held for _, held, _ in ways if isinstance(held, _SIZED)]
+        self._sizes = [(_size(part), part) for part in held]
+        self._lengths = list(starmap(operator.call, self._sizes))
 
     def holds(self, alike: Any) -> bool:
         """Whether every place holds what it held, the very same objects."""
-        if list(map(len, self._held)) != self._lengths:
+        if list(starmap(operator.call, self._sizes)) != self._lengths:
             return False
         try:
             read: Any = starmap(operator.call, self._reads)

@@ -1,7 +1,8 @@
 """Places that a step has read, as they were: fields, items, arrays, and state of other kinds.
 
-In: a place, when it is first seen.  Out: whether it still holds what it held, by content, and a way
-to put that back.  A place that holds another object of the same content is the same to a step.
+In: a place, when it is first seen.  Out: whether it still holds what it held, and a way to put that
+back.  Numbers and texts are compared by content, and so are plain containers and arrays; any other
+object is what it is: another one in its place is a change.
 """
 
 from __future__ import annotations
@@ -9,16 +10,15 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import keras
 import numpy as np
 
-from manyhands.engine.fingerprint import fingerprint, is_function
-
 MISSING = type("Missing", (), {"__repr__": lambda _: "nothing"})()
+"""What an attribute, slot or variable holds that is not set."""
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _SMALL_BYTES = 1 << 16
 
@@ -45,16 +45,16 @@ class Watch(Protocol):
         """Whether it is as it was."""
         ...
 
-    def is_like(self, other: Any, alike: Alike) -> bool:
-        """Whether another object is now what this one was; if so, watch that one later."""
-        ...
-
     def restore(self) -> None:
         """Make it what it was."""
         ...
 
     def changed(self) -> str:
         """Name what is different."""
+        ...
+
+    def values(self) -> Iterable[Any]:
+        """List what was read."""
         ...
 
     def flat(self) -> Flat | None:
@@ -83,11 +83,8 @@ class Fields:
 
     def holds(self, alike: Alike) -> bool:
         """Whether all names have what they had."""
-        return self._look(self._held, alike)
-
-    def _look(self, held: Any, alike: Alike) -> bool:
         for name, saved in self._saved.items():
-            now = held.get(name, MISSING)
+            now = self._held.get(name, MISSING)
             if now is not saved:
                 if not alike(now, saved):
                     return False
@@ -103,17 +100,6 @@ class Fields:
         found: Flat = [(getter, self._held, values)] if there else []
         is_there = functools.partial(map, self._held.__contains__)
         return [*found, (is_there, absent, (False,) * len(absent))] if absent else found
-
-    def is_like(self, other: Any, alike: Alike) -> bool:
-        """Whether another object of the same class has the same in its fields."""
-        held = getattr(other, "__dict__", None)
-        if not isinstance(held, dict) or not self._look(held, alike):
-            return False
-        alike.later.append(functools.partial(self._watch, other, held))
-        return True
-
-    def _watch(self, of: Any, held: Any) -> None:
-        self.of, self._held = of, held
 
     def restore(self) -> None:
         """Give the names their values back, those apart that now have what a model is made of."""
@@ -146,59 +132,63 @@ class Fields:
 
 
 class Items:
-    """Everything in a list, dict, set or deque."""
+    """Everything in a list, dict, set or deque; read as those are, whatever a subclass does."""
 
     __slots__ = ("_held", "_keys", "_values")
 
     def __init__(self, held: Any) -> None:
+        self._watch(held)
+
+    def _watch(self, held: Any) -> None:
         self._held = held
-        self._keys, self._values = _items(held)
+        self._keys, self._values = items_of(held)
 
     def holds(self, alike: Alike) -> bool:
         """Whether the same things are in there, in the same order."""
-        return self._look(self._held, alike)
+        return self.is_like(self._held, alike)
 
-    def flat(self) -> Flat:
-        """Give the items, and a dict's keys."""
-        values = (tuple, self._held, tuple(self._values))
-        if self._keys is None:
-            return [values]
-        return [(tuple, self._held, tuple(self._keys)), (_values_of, self._held, values[2])]
-
-    def _look(self, held: Any, alike: Alike) -> bool:
-        keys, values = _items(held)
-        if isinstance(held, set):
-            return held == set(self._values) and held is self._held
+    def is_like(self, other: Any, alike: Alike) -> bool:
+        """Whether a container holds the same things; if so, that one is watched later."""
+        keys, values = items_of(other)
+        if isinstance(other, set):
+            return other is self._held and set(values) == set(self._values)
         if len(values) != len(self._values) or not all(map(alike, values, self._values)):
             return False
         if keys is not None and not all(map(_same_key, keys, self._keys or ())):
             return False
-        alike.later.append(functools.partial(self._watch, held))
+        alike.later.append(functools.partial(self._watch, other))
         return True
 
-    def is_like(self, other: Any, alike: Alike) -> bool:
-        """Whether another container holds the same things."""
-        return self._look(other, alike)
-
-    def _watch(self, held: Any) -> None:
-        self._held = held
-        self._keys, self._values = _items(held)
+    def flat(self) -> Flat:
+        """Give the items, and a dict's keys."""
+        if self._keys is None:
+            return [(_reader(self._held), self._held, tuple(self._values))]
+        return [
+            (dict.keys, self._held, tuple(self._keys)),
+            (dict.values, self._held, tuple(self._values)),
+        ]
 
     def restore(self) -> None:
         """Put everything back in."""
         held = self._held
-        values = _items(held)[1]
+        values = items_of(held)[1]
         if len(values) == len(self._values) and all(map(operator.is_, values, self._values)):
             return
         if any(map(_is_of_a_model, values[len(self._values) :])):
             return
-        held.clear()
-        if self._keys is not None:
-            held.update(zip(self._keys, self._values, strict=True))
+        kind: Any
+        if isinstance(held, dict):
+            kind = OrderedDict if isinstance(held, OrderedDict) else dict
+            kind.clear(held)
+            for key, value in zip(self._keys or (), self._values, strict=True):
+                kind.__setitem__(held, key, value)
         elif isinstance(held, set):
-            held.update(self._values)
+            set.clear(held)
+            set.update(held, self._values)
         else:
-            held.extend(self._values)
+            kind = deque if isinstance(held, deque) else list
+            kind.clear(held)
+            kind.extend(held, self._values)
 
     def changed(self) -> str:
         """Name the container."""
@@ -236,7 +226,7 @@ class Array:
         return bool(np.array_equal(now, then))
 
     def is_like(self, other: Any, alike: Alike) -> bool:
-        """Whether another array has the same numbers."""
+        """Whether another array has the same numbers; if so, that one is watched later."""
         if not self._same_numbers(other):
             return False
         alike.later.append(functools.partial(self._watch, other))
@@ -244,6 +234,9 @@ class Array:
 
     def _watch(self, held: np.ndarray) -> None:
         self._held = held
+
+    def flat(self) -> None:
+        """Nothing: the numbers are no objects."""
 
     def restore(self) -> None:
         """Put the numbers back."""
@@ -253,9 +246,6 @@ class Array:
     def changed(self) -> str:
         """Name the array."""
         return f"an array of shape {self._copy.shape}"
-
-    def flat(self) -> None:
-        """Nothing: the numbers are no objects."""
 
     def values(self) -> Iterable[Any]:
         """List nothing: the numbers are no objects."""
@@ -277,10 +267,8 @@ class State:
         """Whether it is what it was."""
         return alike(self._read(), self._value)
 
-    def is_like(self, other: Any, alike: Alike) -> bool:
-        """Never: it cannot be told from outside."""
-        del other, alike
-        return False
+    def flat(self) -> None:
+        """Nothing: it has to be asked."""
 
     def restore(self) -> None:
         """Put it back."""
@@ -291,12 +279,61 @@ class State:
         """Name it."""
         return self._name
 
-    def flat(self) -> None:
-        """Nothing: it has to be asked."""
-
     def values(self) -> Iterable[Any]:
         """List what it held."""
         return (self._value,)
+
+
+class Kind:
+    """The class that an object is of."""
+
+    __slots__ = ("_kind", "_of")
+
+    def __init__(self, of: Any) -> None:
+        self._of, self._kind = of, type(of)
+
+    def holds(self, alike: Alike) -> bool:
+        """Whether it is still of that class."""
+        del alike
+        return type(self._of) is self._kind
+
+    def flat(self) -> Flat:
+        """Give the class."""
+        return [(_kind_of, self._of, (self._kind,))]
+
+    def restore(self) -> None:
+        """Give the object its class back."""
+        if type(self._of) is not self._kind:
+            self._of.__class__ = self._kind
+
+    def changed(self) -> str:
+        """Name the class."""
+        return f"the class of a {self._kind.__name__}"
+
+    def values(self) -> Iterable[Any]:
+        """List nothing: classes are watched by themselves."""
+        return ()
+
+
+def items_of(held: Any) -> tuple[list[Any] | None, list[Any]]:
+    """List a dict's keys and values, or no keys and the items of another container."""
+    if isinstance(held, dict):
+        return list(dict.keys(held)), list(dict.values(held))
+    return None, list(_reader(held)(held))
+
+
+def _reader(held: Any) -> Callable[[Any], Any]:
+    for kind, copy in ((list, list.copy), (set, set.copy), (deque, deque.copy)):
+        if isinstance(held, kind):
+            return tuple if type(held) is kind else copy
+    raise AssertionError(type(held))
+
+
+def same_plain(now: Any, then: Any) -> bool:
+    """Whether two numbers or texts are the same: -0.0 is not 0.0, and nan is nan."""
+    if now == then:
+        return not isinstance(now, float) or math.copysign(1, now) == math.copysign(1, then)
+    return now != now and then != then  # nan
 
 
 def _is_of_a_model(value: Any) -> bool:
@@ -305,33 +342,16 @@ def _is_of_a_model(value: Any) -> bool:
     return isinstance(value, parts)
 
 
-def same_plain(now: Any, then: Any) -> bool:
-    """Whether two numbers or strings are the same: -0.0 is not 0.0, and nan is nan."""
-    if now == then:
-        return not isinstance(now, float) or math.copysign(1, now) == math.copysign(1, then)
-    return now != now and then != then  # nan
-
-
-def same_function(now: Any, then: Any) -> bool:
-    """Whether a function was only made anew."""
-    return is_function(now) and is_function(then) and fingerprint(now) == fingerprint(then)
-
-
 def _same_key(now: Any, then: Any) -> bool:
     return now is then or (type(now) is type(then) and now == then)
-
-
-def _items(held: Any) -> tuple[list[Any] | None, list[Any]]:
-    if isinstance(held, deque | list | set):
-        return None, list(held)
-    return list(held), list(held.values())
 
 
 def _one(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda held: (held[names[0]],)
 
 
-_values_of = operator.methodcaller("values")
+def _kind_of(value: Any) -> tuple[type]:
+    return (type(value),)
 
 
 def _called(value: Any) -> str:

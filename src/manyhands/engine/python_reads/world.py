@@ -23,7 +23,10 @@ _OUTSIDE = {
 """C modules whose functions ask the world, or tell it something."""
 _HARMLESS = {"fspath", "getpid", "fsencode", "fsdecode", "get_terminal_size"}
 _BUILTINS = {"open", "input", "print", "globals", "breakpoint"}
-_CLOCKS = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today"}
+_NAMED = {
+    "datetime.now", "datetime.today", "datetime.utcnow", "date.today", "start_new_thread",
+    "start_joinable_thread",
+}  # fmt: skip
 _NUMPY_FILES = {"fromfile", "tofile", "dump"}
 
 _USED_UP = (
@@ -36,6 +39,8 @@ _USED_UP = (
     reversed,
     operator.attrgetter,
     operator.methodcaller,
+    np.flatiter,
+    np.nditer,
     *(kind for kind in vars(itertools).values() if isinstance(kind, type)),
     *(type(iter(of)) for of in ([], (), {}, set(), "", b"", range(0), {}.values(), {}.items())),
 )
@@ -48,17 +53,26 @@ _FIXED = (
     re.Pattern,
     range,
     slice,
-    frozenset,
     np.dtype,
     np.ufunc,
-    types.BuiltinFunctionType,
     types.CodeType,
     types.FrameType,
+    types.GenericAlias,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
     type(Ellipsis),
     type(NotImplemented),
-    property,
     operator.itemgetter,
+    BaseException,
 )
+_SILENT_TYPES = {
+    "_io", "_thread", "_socket", "jaxlib", "jaxlib._jax", "jaxlib.xla_extension", "_abc", "optree",
+    "jax", "_queue", "typing",
+}  # fmt: skip
 _HEAD_BYTES = object.__basicsize__
 _WORD_BYTES = 8
 
@@ -71,7 +85,7 @@ def asks_the_world(function: Any) -> str | None:
         return name if name in _BUILTINS else None
     if module in _OUTSIDE:
         return None if name in _HARMLESS else f"{module}.{name}"
-    if name in _CLOCKS:
+    if name in _NAMED:
         return name
     if module == "numpy" or isinstance(owner, np.ndarray):
         return name if name.split(".")[-1] in _NUMPY_FILES else None
@@ -90,12 +104,6 @@ def is_fixed(value: Any) -> bool:
     return isinstance(value, _FIXED) or type(value).__module__ in _SILENT_TYPES
 
 
-_SILENT_TYPES = {
-    "_io", "_thread", "_socket", "functools", "jaxlib", "jaxlib._jax", "jaxlib.xla_extension",
-    "_weakref", "_contextvars", "_abc", "optree", "_functools", "jax", "_queue",
-}  # fmt: skip
-
-
 def hides_memory(value: Any) -> bool:
     """Whether an object has memory of its own that Python's attributes do not show."""
     kind = type(value)
@@ -103,12 +111,25 @@ def hides_memory(value: Any) -> bool:
     return kind.__basicsize__ > _HEAD_BYTES + _WORD_BYTES * (slots + 2)
 
 
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """Give an object's own dictionary, without running code of its class."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return held if isinstance(held, dict) else None
+
+
 def slots_of(value: Any) -> list[str]:
     """List the slots of an object."""
+    if type(value).__module__ == "builtins":
+        return []
     return [name for base in type(value).__mro__ for name in _slots(base)]
 
 
 def _slots(kind: type) -> list[str]:
     return [
-        name for name, held in vars(kind).items() if isinstance(held, types.MemberDescriptorType)
+        name
+        for name, held in vars(kind).items()
+        if isinstance(held, types.MemberDescriptorType) and name != "__dict__"
     ]
