@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from manyhands.engine import jax_inside
 
@@ -91,3 +92,14 @@ def test_an_equation_runs_by_itself_under_its_names():
     relu, (values, places) = jax.jit(again)(x)
     assert (relu[0].tolist(), values.tolist(), places.tolist()) == ([3, 0, 2], [3, 2], [0, 2])
     assert "inner" in jax.jit(again).lower(x).as_text(debug_info=True)
+
+
+def test_a_trace_takes_an_array_as_it_is_now():
+    jax_inside.install_fresh_arrays()
+    for dtype in ("float32", "float64", "int64"):
+        table = np.ones(3, dtype)
+        first = jax.make_jaxpr(lambda x, table=table: x * table)(jnp.ones(3))
+        table[1] = 5
+        second = jax.make_jaxpr(lambda x, table=table: x * table)(jnp.ones(3))
+        assert [np.asarray(c).tolist() for c in first.consts] == [[1, 1, 1]]
+        assert [np.asarray(c).tolist() for c in second.consts] == [[1, 5, 1]]

@@ -21,6 +21,7 @@ AS_PYTHON = {
     "Python's random numbers",
     "a generator of random numbers",
     "an iterator",
+    "a swallowed error",
 }
 """Steps that cannot be compiled: they change what they read."""
 

@@ -32,7 +32,7 @@ WAYS = {
     "a global array in place": ("V = np.ones(3)", "(x * V).sum()", "V[1] = 5"),
     "an array of an object": ("V = Box(a=np.ones(3))", "(x * V.a).sum()", "V.a *= 2"),
     "a large array": ("V = np.ones((40000, 3))", "x.sum() * V[-1, 0]", "V[-1, 0] = 7"),
-    "an array reshaped": ("V = np.arange(6.)", "x.sum() * V.shape[0]", "V.shape = (2, 3)"),
+    "an array reshaped": ("V = np.arange(6.)", "x.sum() * V.shape[0]", "V.resize((2, 3))"),
     "a view": ("A = np.ones(9); V = A[::3]", "(x * V).sum()", "A[:] = 3"),
     "two levels of dicts": ("V = {'a': {'b': 1.0}}", "x.sum() * V['a']['b']", "V['a']['b'] = 2."),
     "a list in a dict": ("V = {'a': [1.0, 2.0]}", "x.sum() * V['a'][1]", "V['a'][1] = 9."),
@@ -248,6 +248,150 @@ WAYS = {
     ),
     "an iterator": ("V = iter([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])", "x.sum() * next(V)", "next(V)"),
     "an argument's inside": ("V = Box(value=1.0)", "x.sum() * V.value", "V.value = 2.0", "V"),
+    "a model replaced": (
+        "def make(v): return keras.Sequential([keras.Input((3,)), keras.layers.Dense(1,"
+        " kernel_initializer=keras.initializers.Constant(v))])\nV = Box(model=make(1.))",
+        "ops.sum(V.model(x))",
+        "V.model = make(3.)",
+    ),
+    "a layer replaced": (
+        "V = [keras.layers.Rescaling(1.)]",
+        "ops.sum(V[0](x))",
+        "V[0] = keras.layers.Rescaling(5.)",
+    ),
+    "a loss replaced": (
+        "V = Box(loss=keras.losses.MeanSquaredError())",
+        "V.loss(ops.zeros_like(x), x * 3)",
+        "V.loss = keras.losses.MeanAbsoluteError()",
+    ),
+    "an enum's member": (
+        "import enum\nclass M(enum.Enum):\n  A = 1\n  B = 2\nT = {M.A: 1., M.B: 3.}\nV = M.A",
+        "x.sum() * T[V]",
+        "V = M.B",
+    ),
+    "an object that is a key": (
+        "class K: pass\na, b = K(), K()\nT = {a: 1., b: 3.}\nV = a",
+        "x.sum() * T[V]",
+        "V = b",
+    ),
+    "a class attribute of a model": (
+        "class M(keras.Model):\n  scale = 1.\n  def call(self, x): return x * self.scale\nV = M()",
+        "ops.sum(V(x))",
+        "V.scale = 5.",
+    ),
+    "an attribute that a layer lacks": (
+        "class L(keras.layers.Layer):\n  def call(self, x): return x * getattr(self, 'aux', 1.)\n"
+        "V = L()",
+        "ops.sum(V(x))",
+        "V.aux = 5.",
+    ),
+    "a method of a layer": (
+        "class L(keras.layers.Layer):\n  def call(self, x): return x\nV = L()",
+        "ops.sum(V(x))",
+        "L.call = lambda self, x: x * 3",
+    ),
+    "call of one layer": (
+        "class L(keras.layers.Layer):\n  def call(self, x): return x\nV = L()",
+        "ops.sum(V(x))",
+        "V.call = lambda x: x * 3",
+    ),
+    "__call__ of a class": (
+        "class F:\n  def __call__(self): return 1.\nV = F()",
+        "x.sum() * V()",
+        "F.__call__ = lambda self: 3.",
+    ),
+    "what lru_cache gave": (
+        "@functools.lru_cache\ndef cfg(): return Box(lr=1.)\ncfg()",
+        "x.sum() * cfg().lr",
+        "cfg().lr = 3.",
+    ),
+    "what an unbounded cache gave": (
+        "@functools.cache\ndef cfg(): return [1.]\ncfg()",
+        "x.sum() * cfg()[0]",
+        "cfg()[0] = 3.",
+    ),
+    "what a layer's function is bound to": (
+        "C = {'s': 1.}\nV = keras.layers.Lambda(functools.partial(lambda c, x: x * c['s'], C))",
+        "ops.sum(V(x))",
+        "C['s'] = 3.",
+    ),
+    "a default of an activation": (
+        "C = {'s': 1.}\ndef act(x, c=C): return x * c['s']\nV = keras.layers.Activation(act)",
+        "ops.sum(V(x))",
+        "C['s'] = 3.",
+    ),
+    "another closure of the same code": (
+        "def made(c):\n  return lambda x: x * c[0]\nA, B = [1.], [2.]\nf = made(A)\n"
+        "V = keras.layers.Lambda(made(B))",
+        "ops.sum(f(x) * V(x))",
+        "B[0] = 3.",
+    ),
+    "a partial's keyword": (
+        "f = functools.partial(lambda s: s, s=1.)",
+        "x.sum() * f()",
+        "f.keywords['s'] = 3.",
+    ),
+    "a closure made anew": (
+        "def made():\n  a = 1.0\n  def f(): return a\n  def put(v):\n    nonlocal a\n    a = v\n"
+        "  return f, put\nf, put = made()\nstep2 = None",
+        "x.sum() * f()",
+        "f, put = made(); put(2.0)",
+    ),
+    "an event": (
+        "import threading\nV = threading.Event()",
+        "x.sum() * (3. if V.is_set() else 1.)",
+        "V.set()",
+    ),
+    "a thread's own": (
+        "import threading\nV = threading.local(); V.a = 1.",
+        "x.sum() * V.a",
+        "V.a = 3.",
+    ),
+    "weak keys": (
+        "import weakref\nK = Box()\nV = weakref.WeakKeyDictionary(); V[K] = 1.",
+        "x.sum() * V[K]",
+        "V[K] = 3.",
+    ),
+    "a view of a dict": ("D = {'a': 1.}\nV = D.values()", "x.sum() * sum(V)", "D['b'] = 3."),
+    "a bound method of C": ("D = {'a': 1.}\nget = D.get", "x.sum() * get('a')", "D['a'] = 3."),
+    "match": (
+        "class C:\n  __match_args__ = ('mode',)\n  def __init__(self, mode): self.mode = mode\n"
+        "V = C('a')\ndef f():\n  match V:\n    case C('a'): return 1.\n    case _: return 3.",
+        "x.sum() * f()",
+        "V.mode = 'b'",
+    ),
+    "attrgetter": (
+        "import operator\nV = Box(opt=Box(lr=1.))",
+        "x.sum() * operator.attrgetter('opt.lr')(V)",
+        "V.opt.lr = 3.",
+    ),
+    "a format": ("V = Box(lr=1.)", "x.sum() * float('{0.lr}'.format(V))", "V.lr = 3."),
+    "pickle": (
+        "import pickle\nV = Config()",
+        "x.sum() * pickle.loads(pickle.dumps(V)).lr",
+        "V.lr = 3.",
+    ),
+    "the class of an object": (
+        "class A: v = 1.\nclass B: v = 3.\nV = A()",
+        "x.sum() * V.v",
+        "V.__class__ = B",
+    ),
+    "a metaclass' attribute": (
+        "class T(type): v = 1.\nclass A(metaclass=T): pass\nV = A",
+        "x.sum() * V.v",
+        "T.v = 3.",
+    ),
+    "a polynomial": ("V = np.poly1d([1., 0.])", "x.sum() * V(1.)", "V.coeffs[0] = 3."),
+    "an ordered dict": (
+        "V = collections.OrderedDict(a=1., b=2.)",
+        "x.sum() * next(iter(V.values()))",
+        "V.move_to_end('a')",
+    ),
+    "a swallowed error": (
+        "def f(x):\n  try: return float(x.sum())\n  except Exception: return -1.",
+        "x.sum() * f(x)",
+        "",
+    ),
     "keras' epsilon": (
         "",
         "x.sum() * keras.config.epsilon() * 1e7",

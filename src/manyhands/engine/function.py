@@ -27,7 +27,7 @@ from manyhands.engine.python_reads import PythonReads, UnfollowedError
 from manyhands.engine.step_program import Rows, StepProgram, place_rows
 from manyhands.engine.step_scope import current_step
 from manyhands.engine.traced_step import trace_step
-from manyhands.errors import warn
+from manyhands.errors import ManyhandsError, warn
 
 
 class NeedsValuesError(NotTraceable):
@@ -161,13 +161,23 @@ class Function:
                 if not isinstance(error, ChangesPythonError) or self._changes_often():
                     self._give_up(error)
                 return self._eagerly(args, kwargs)
+            except Exception as error:
+                if not self._can_fail_as_python(error):
+                    raise
+                return self._eagerly(args, kwargs)  # it fails again, after what it does before
         with interrupts.watched(), interrupts.held():
             return program([_array(leaf) for leaf, k in zip(placed, kinds, strict=True) if _is(k)])
+
+    def _can_fail_as_python(self, error: Exception) -> bool:
+        """Whether a step that raised an error while it was traced can be run as it is written."""
+        is_alone = self.placement is None or not self.placement.spans_processes
+        is_fresh = self._follows is not None and not self._is_frozen
+        return is_fresh and is_alone and not isinstance(error, ManyhandsError)
 
     def _changes_often(self) -> bool:
         """Whether the function changes Python again and again, and not just keeps something."""
         self._num_changes += 1
-        return self._num_changes > 1 and self._num_changes * _WORTH_A_TRACE > self._num_calls
+        return 2 * self._num_changes > self._num_calls + 1
 
     def _known(self, key: Hashable) -> StepProgram | None:
         """Find a program that was traced when Python was as it is now."""

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from jax._src import array, core, source_info_util
+import numpy as np
+from jax._src import array, core, dtypes, literals, source_info_util
 
 Outputs = Any
 Operation = Callable[..., Outputs]
@@ -169,6 +170,19 @@ def install_printing(*, before: Callable[[], None]) -> None:
 
     core.Tracer.__str__ = __str__
     core.Tracer.__format__ = __format__
+
+
+def install_fresh_arrays() -> None:
+    """Have JAX take a NumPy array as it is now.
+
+    JAX (0.10 to 0.12) remembers an array by its identity for as long as any program holds its
+    numbers: a second trace would see those of the first, though they were changed in place.
+    """
+    dtypes.register_canonicalize_value_handler(np.ndarray, _as_it_is)
+
+
+def _as_it_is(value: np.ndarray) -> Any:
+    return literals.TypedNdArray(np.array(value, dtypes.canonicalize_dtype(value.dtype)))
 
 
 def array_class() -> Any:

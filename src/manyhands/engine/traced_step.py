@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import keras
 import numpy as np
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jax.extend.core import jaxpr_as_fun
 
 from manyhands.data.dataset.randomness import NotTraceable
 from manyhands.engine.dict_order import in_order, order_of
@@ -124,33 +124,12 @@ def _trace_once(
         written=written,
         read=read,
         placement=scope.placement,
-        _jaxpr=_with_own_constants(jaxpr),
+        _jaxpr=jaxpr,
         _result=_rebuilder(*results[-1]),
         _slots=[slot_of[id(variable)] for variable in [*written, *read]],
         _num_known=len(known),
         _order=orders[-1],
     )
-
-
-def _with_own_constants(jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """Copy the NumPy arrays that a step was traced with.
-
-    They may be changed in place. JAX (0.10 to 0.12) also remembers an array's numbers by its
-    identity for as long as anybody holds them, so that a later trace would see the old ones.
-    """
-    equations = [equation.replace(params=_own(equation.params)) for equation in jaxpr.jaxpr.eqns]
-    consts = [np.array(c) if isinstance(c, np.ndarray) else c for c in jaxpr.consts]
-    return ClosedJaxpr(jaxpr.jaxpr.replace(eqns=equations), consts)
-
-
-def _own(params: dict[str, Any]) -> dict[str, Any]:
-    def copied(part: Any) -> Any:
-        return _with_own_constants(part) if isinstance(part, ClosedJaxpr) else part
-
-    return {
-        name: tuple(map(copied, part)) if type(part) is tuple else copied(part)
-        for name, part in params.items()
-    }
 
 
 def _spec(value: Any) -> jax.ShapeDtypeStruct:

@@ -11,7 +11,7 @@ import jax
 
 from manyhands.engine.branches import branch
 from manyhands.engine.function import refuse_to_print
-from manyhands.engine.jax_inside import install_printing, is_eager
+from manyhands.engine.jax_inside import install_fresh_arrays, install_printing, is_eager
 from manyhands.engine.keras_inside.conditions import install_conditions
 from manyhands.engine.keras_inside.datasets import install_datasets
 from manyhands.engine.keras_inside.optimizers import install_optimizers
@@ -32,6 +32,7 @@ def install() -> None:
     )
     install_optimizers(before_apply=_summed_over_replicas)
     install_datasets()
+    install_fresh_arrays()
     install_printing(before=refuse_to_print)
     install_seeds(in_step=lambda: current_step() is not None)
     install_conditions(branch=branch, applies=_branches_our_way)

@@ -31,6 +31,7 @@ from manyhands.engine.python_reads.watches import MISSING, PLAIN
 _RANDOM = (np.random.RandomState, np.random.Generator, random.Random)
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 _CACHED = type(functools.lru_cache(lambda: None))
+_ENTRY = "_lru_list_elem"
 _BUILTIN = types.BuiltinFunctionType
 CONTAINERS = (list, dict, set, deque)
 
@@ -163,7 +164,12 @@ def _context_variable(value: Any, _names: Names, registry: Registry) -> list[Any
         if then is not MISSING:
             value.set(then)
 
-    read = functools.partial(value.get, MISSING)
+    def read() -> Any:
+        try:
+            return value.get()
+        except LookupError:  # not set, and without a default
+            return MISSING
+
     return [registry.state(id(value), value.name, read, put)]
 
 
@@ -180,14 +186,22 @@ def _cached(value: Any, _names: Names, registry: Registry) -> list[Any]:
 
     def read() -> Any:
         info = value.cache_info()
-        return info.misses, info.currsize
+        return (info.misses, info.currsize, *_remembered(value))
 
-    registry.state(id(value), f"what {value.__name__} remembers", read)
-    found: list[Any] = [value]
-    for _ in range(3):  # the function, its table, an entry, what was given
-        found = [part for one in found for part in gc.get_referents(one)]
-        found = [part for part in found if not isinstance(part, type)]
-    return [value.__wrapped__, *(part for part in found if not isinstance(part, PLAIN))]
+    given = registry.state(id(value), f"what {value.__name__} remembers", read)
+    return [value.__wrapped__, *given]
+
+
+def _remembered(value: Any) -> list[Any]:
+    """List what `lru_cache` keeps: in its table, or, where that is bounded, beside it."""
+    parts = gc.get_referents(value)
+    tables = [part for part in parts if type(part) is dict and part is not value.__dict__]
+    kept = [part for part in parts if type(part) is not dict]
+    return [part for part in (*kept, *(p for t in tables for p in t.values())) if _is_given(part)]
+
+
+def _is_given(part: Any) -> bool:
+    return not isinstance(part, type | types.FunctionType) and type(part).__name__ != _ENTRY
 
 
 def _reference(value: Any, _names: Names, registry: Registry) -> list[Any]:
@@ -204,6 +218,8 @@ def _referents(value: Any, _names: Names, _registry: Registry) -> list[Any]:
 
 
 def _object(value: Any, names: Names, registry: Registry) -> list[Any]:
+    if isinstance(value, PLAIN):  # of a class of its own
+        return _attributes(value, names, registry)
     if world.is_used_up(value):
         raise UnfollowedError(f"it reads from a {type(value).__name__} made outside of it")
     if is_a_librarys(value) and type(value).__module__.startswith("numpy"):
@@ -285,7 +301,7 @@ _LOOKS: list[tuple[Any, Any]] = [
     (weakref.ref, _reference),
     (types.SimpleNamespace, _namespace),
     ((types.MappingProxyType, *_VIEWS), _referents),
-    (threading.local, _namespace),
+    (threading.local, lambda value, _, registry: registry.items(value.__dict__)),
     ((staticmethod, classmethod), lambda value, *_: [value.__func__]),
     (property, lambda *_: []),
 ]

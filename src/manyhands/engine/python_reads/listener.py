@@ -101,9 +101,15 @@ class Listener:
     def _asks(self, frame: types.FrameType, owner: Owner, function: Any) -> None:
         if owner not in (Owner.PROGRAM, Owner.PYTHON):
             return
+        if _is_import(frame):
+            return
         asked = asks_the_world(function)
         if asked is not None and (owner is Owner.PROGRAM or _is_followed(frame)):
             raise UnfollowedError(f"it calls {asked}, which a compiled step would call only once")
+
+
+def _is_import(frame: types.FrameType) -> bool:
+    return "importlib" in (frame.f_globals.get("__name__") or "")
 
 
 def _self_of(frame: types.FrameType) -> Any:
@@ -120,4 +126,4 @@ def _is_followed(frame: types.FrameType | None) -> bool:
 
 def _by_library(frame: types.FrameType) -> bool:
     caller = frame.f_back
-    return caller is None or owner_of(caller) is not Owner.PROGRAM
+    return caller is None or owner_of(caller) in (Owner.LIBRARY, Owner.KERAS)

@@ -35,7 +35,7 @@ class Reach:
         self.made: set[int] = set()
         """Objects that the step made itself."""
         self._opened: set[tuple[int, int]] = set()
-        self._ran: set[int] = set()
+        self._ran: set[Any] = set()
         """Codes whose functions are known: found, or made by a function that ran."""
 
     # what happens
@@ -87,9 +87,11 @@ class Reach:
         """
         inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
         self._ran.update(map(id, inner))
-        if id(code) in self._ran or not (code.co_freevars or by_library):
+        searched = ("searched", id(code))
+        is_known = id(code) in self._ran and not by_library
+        if is_known or searched in self._ran or not (code.co_freevars or by_library):
             return
-        self._ran.add(id(code))
+        self._ran.add(searched)
         functions = [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType)]
         functions = [function for function in functions if function.__code__ is code]
         bound = [part for part in gc.get_referrers(*functions) if _is_partial(part)]

@@ -163,9 +163,10 @@ class Items:
         """Give the items, and a dict's keys."""
         if self._keys is None:
             return [(_reader(self._held), self._held, tuple(self._values))]
+        kind = _dict_of(self._held)
         return [
-            (dict.keys, self._held, tuple(self._keys)),
-            (dict.values, self._held, tuple(self._values)),
+            (kind.keys, self._held, tuple(self._keys)),
+            (kind.values, self._held, tuple(self._values)),
         ]
 
     def restore(self) -> None:
@@ -178,7 +179,7 @@ class Items:
             return
         kind: Any
         if isinstance(held, dict):
-            kind = OrderedDict if isinstance(held, OrderedDict) else dict
+            kind = _dict_of(held)
             kind.clear(held)
             for key, value in zip(self._keys or (), self._values, strict=True):
                 kind.__setitem__(held, key, value)
@@ -318,8 +319,13 @@ class Kind:
 def items_of(held: Any) -> tuple[list[Any] | None, list[Any]]:
     """List a dict's keys and values, or no keys and the items of another container."""
     if isinstance(held, dict):
-        return list(dict.keys(held)), list(dict.values(held))
+        kind = _dict_of(held)
+        return list(kind.keys(held)), list(kind.values(held))
     return None, list(_reader(held)(held))
+
+
+def _dict_of(held: Any) -> Any:
+    return OrderedDict if isinstance(held, OrderedDict) else dict
 
 
 def _reader(held: Any) -> Callable[[Any], Any]:

@@ -21,7 +21,7 @@ _OUTSIDE = {
     "msvcrt",
 }  # fmt: skip
 """C modules whose functions ask the world, or tell it something."""
-_HARMLESS = {"fspath", "getpid", "fsencode", "fsdecode", "get_terminal_size"}
+_HARMLESS = {"fspath", "getpid", "text_encoding", "_path_splitroot_ex", "_path_normpath"}
 _BUILTINS = {"open", "input", "print", "globals", "breakpoint"}
 _NAMED = {
     "datetime.now", "datetime.today", "datetime.utcnow", "date.today", "start_new_thread",
@@ -101,7 +101,9 @@ def is_used_up(value: Any) -> bool:
 
 def is_fixed(value: Any) -> bool:
     """Whether an object never changes, or has nothing inside that a step could compute with."""
-    return isinstance(value, _FIXED) or type(value).__module__ in _SILENT_TYPES
+    kind = type(value)
+    silent = kind.__module__ in _SILENT_TYPES or kind.__name__ == "cython_function_or_method"
+    return silent or isinstance(value, _FIXED)
 
 
 def hides_memory(value: Any) -> bool:
