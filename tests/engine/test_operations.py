@@ -26,7 +26,7 @@ def test_every_operation_with_its_gradient_equals_one_device(part):
     done = subprocess.run(
         [sys.executable, "-m", "tests.engine.operations_program", str(part), str(PARTS)],
         cwd=HERE,
-        env=os.environ | {"MANYHANDS_DEVICES": ""},
+        env=os.environ | {"JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,
         timeout=600,

@@ -132,6 +132,11 @@ CHANGES = {
         "C.set(C.get() + 1)",
         "C.get()",
     ),
+    "a class by its method": (
+        "class K:\n  n = 0\n  @classmethod\n  def bump(cls): cls.n += 1\nC = K()",
+        "C.bump()",
+        "K.n",
+    ),
     "a slot": (
         "class S:\n  __slots__ = ('n',)\nC = S()",
         "C.n = getattr(C, 'n', 0) + 1",

@@ -67,6 +67,17 @@ WAYS = {
         "x.sum() * V.doubled",
         "Box.doubled = property(lambda self: 5.)",
     ),
+    "a classmethod of an object": (
+        "class C:\n  t = 1.0\n  @classmethod\n  def get(cls): return cls.t\nV = C()",
+        "x.sum() * V.get()",
+        "C.t = 3.0",
+    ),
+    "a classmethod of a layer": (
+        "class L(keras.layers.Layer):\n  t = 1.0\n  @classmethod\n  def get(cls): return cls.t\n"
+        "  def call(self, x): return x * self.get()\nV = L()",
+        "ops.sum(V(x))",
+        "L.t = 3.0",
+    ),
     "a slot": ("V = Slotted(1.0)", "x.sum() * V.value", "V.value = 3.0"),
     "an array in a slot": ("V = Slotted(np.ones(3))", "(x * V.value).sum()", "V.value += 3.0"),
     "a property": ("V = Box(value=1.0)", "x.sum() * V.doubled", "V.value = 3.0"),

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import keras
 import numpy as np
 
-from manyhands.checkpoint.plain_data import copied, is_plain, refilled, same
+from manyhands.checkpoint.plain_data import copied, is_plain, is_taken_for_data, refilled, same
 from manyhands.engine import keras_inside
+from manyhands.errors import warn
 
 
 class Where:
@@ -122,8 +124,18 @@ def _attributes(callback: Any) -> dict[str, Any]:
     if _speaks_for_itself(callback):
         return {}
     passed_by = keras_inside.derived_attributes(callback)
-    return {
-        name: copied(value)
+    is_data = isinstance(callback, keras.utils.PyDataset)
+    held = {
+        name: value
         for name, value in vars(callback).items()
         if name not in passed_by and is_plain(value)
     }
+    for name, value in held.items():
+        is_array = isinstance(value, np.ndarray)
+        if is_array and not is_data and is_taken_for_data(value, is_data=False):
+            warn(
+                f"{type(callback).__name__}.{name} is an array of {value.nbytes / 2**30:.1f} GiB, "
+                "so what is changed in it is not kept for a fit that goes on. Give the callback "
+                "get_state() and set_state(state) to keep it."
+            )
+    return {name: copied(value, is_data=is_data) for name, value in held.items()}

@@ -9,12 +9,13 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 _SMALL_BYTES = 2**20
-_ORDER_BYTES = 2**29
+_LARGE_BYTES = 2**29
 _FLAT = {type(None), bool, int, float, str, bytes}
 _LISTS = list | tuple | deque | set | frozenset
 
@@ -45,23 +46,28 @@ def _are_flat(values: Iterable[Any]) -> bool:
     return set(map(type, values)) <= _FLAT
 
 
-def copied(value: Any) -> Any:
-    """Copy what may be changed in place; large arrays are taken for data, which is not."""
+def copied(value: Any, *, is_data: bool = False) -> Any:
+    """Copy what may be changed in place; the large arrays of a data set are not."""
+    inner = partial(copied, is_data=is_data)
     if isinstance(value, dict):
-        return {name: copied(part) for name, part in value.items()}
+        return {name: inner(part) for name, part in value.items()}
     if type(value) in (list, tuple):
-        return value[:] if _are_flat(value) else type(value)(map(copied, value))
+        return value[:] if _are_flat(value) else type(value)(map(inner, value))
     if isinstance(value, deque):
-        return deque(map(copied, value), value.maxlen)
+        return deque(map(inner, value), value.maxlen)
     if isinstance(value, set):
         return set(value)
-    return value.copy() if isinstance(value, np.ndarray) and _may_change(value) else value
+    may_change = isinstance(value, np.ndarray) and not is_taken_for_data(value, is_data=is_data)
+    return value.copy() if may_change else value
 
 
-def _may_change(array: np.ndarray) -> bool:
-    """Whether an array is small, or may be an order of rows that is shuffled in place."""
+def is_taken_for_data(array: np.ndarray, *, is_data: bool) -> bool:
+    """Whether an array is so large that nobody is thought to change it in place.
+
+    Those of a data set are, from a MiB on, but for what may be an order of rows, which is shuffled.
+    """
     is_order = array.ndim == 1 and array.dtype.kind in "iu"
-    return array.nbytes <= (_ORDER_BYTES if is_order else _SMALL_BYTES)
+    return array.nbytes > (_SMALL_BYTES if is_data and not is_order else _LARGE_BYTES)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -91,7 +97,8 @@ def _same_items(one: Any, other: Any) -> bool:
 
 
 def _same_bits(one: Any, other: Any) -> bool:
-    return np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    now, then = (np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in (one, other))
+    return bool(np.array_equal(now, then))
 
 
 def refilled(before: Any, value: Any) -> Any:

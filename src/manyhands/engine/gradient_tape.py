@@ -15,6 +15,7 @@ import keras
 import numpy as np
 
 from manyhands.engine.keras_inside.variables import value_of
+from manyhands.engine.recorded_variables import record_variables
 from manyhands.engine.step_scope import current_step
 from manyhands.engine.tape import Tape
 from manyhands.errors import TapeError, explain
@@ -30,6 +31,7 @@ class GradientTape:
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        record_variables()
         self._tape = Tape(persistent=persistent, watch_accessed_variables=watch_accessed_variables)
 
     def __enter__(self) -> GradientTape:

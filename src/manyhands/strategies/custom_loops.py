@@ -16,20 +16,15 @@ from manyhands.engine.keras_inside.conditions import install_conditions
 from manyhands.engine.keras_inside.datasets import install_datasets
 from manyhands.engine.keras_inside.optimizers import install_optimizers
 from manyhands.engine.keras_inside.seeds import install_seeds
-from manyhands.engine.keras_inside.variables import install_variables
-from manyhands.engine.step_scope import current_step, is_step
-from manyhands.engine.tape import note_read, settled
+from manyhands.engine.recorded_variables import record_variables
+from manyhands.engine.step_scope import current_step
 from manyhands.strategies.context import replica_of_step
 from manyhands.strategies.reduce_op import ReduceOp
 
 
 def install() -> None:
     """Do it; a second time does nothing."""
-    install_variables(
-        on_read=note_read,
-        on_write=settled,
-        is_step=is_step,
-    )
+    record_variables()
     install_optimizers(before_apply=_summed_over_replicas)
     install_datasets()
     install_fresh_arrays()

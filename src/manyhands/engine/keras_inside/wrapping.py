@@ -270,7 +270,8 @@ def _wrap_call(name: str, role: Role, on_other_model: Callable[[Any, str], None]
         role_token = _role.set(role)
         try:
             if driver is None:
-                return original(self, *args, **kwargs)
+                with turns_of(self).taken():  # Keras on JAX does not survive two threads
+                    return original(self, *args, **kwargs)
             try:
                 arguments = dict(signature.bind(self, *args, **kwargs).arguments, called=name)
             except TypeError:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from itertools import chain, starmap
 from typing import Any
 
+from manyhands.engine.python_reads.watches import Items
+
 _SIZED = (list, dict, set, deque)
 
 
@@ -30,7 +32,7 @@ class Quick:
         self._asked = [watch for watch, found in zip(watches, flat, strict=True) if found is None]
         self._reads = [(read, held) for read, held, _ in ways]
         self._values = [value for *_, values in ways for value in values]
-        held = [held for _, held, _ in ways if isinstance(held, _SIZED)]
+        held = [watch.held for watch in watches if isinstance(watch, Items)]
         self._sizes = [(_size(part), part) for part in held]
         self._lengths = list(starmap(operator.call, self._sizes))
 

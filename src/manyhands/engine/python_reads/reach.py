@@ -37,6 +37,7 @@ class Reach:
         self._opened: set[tuple[int, int]] = set()
         self._ran: set[Any] = set()
         """Codes whose functions are known: found, or made by a function that ran."""
+        self._functions: tuple[list[Any], list[Any]] | None = None
 
     # what happens
 
@@ -50,7 +51,7 @@ class Reach:
         self._see_cells(frame.f_code, by_library=by_library)
         found = [*self._global_names(frame, names), *_imported(frame, names)]
         for value in list(frame.f_locals.values()):
-            if id(value) in self.registry.held or (by_library and self._is_somebodys(value)):
+            if self._was_there(value) or (by_library and self._is_somebodys(value)):
                 found.append(value)
         self._open(found, names)
 
@@ -62,7 +63,7 @@ class Reach:
 
     def returned(self, frame: types.FrameType, value: Any) -> None:
         """See what a function is given by one that it called."""
-        if id(value) in self.registry.held or isinstance(value, types.ModuleType):
+        if self._was_there(value):
             self._open([value], names_of(frame.f_code))
 
     def forget(self) -> None:
@@ -70,6 +71,7 @@ class Reach:
         self.registry.held.clear()
         self._opened.clear()
         self.made.clear()
+        self._functions = None
 
     # how it is followed
 
@@ -92,10 +94,24 @@ class Reach:
         if is_known or searched in self._ran or not (code.co_freevars or by_library):
             return
         self._ran.add(searched)
-        functions = [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType)]
-        functions = [function for function in functions if function.__code__ is code]
-        bound = [part for part in gc.get_referrers(*functions) if _is_partial(part)]
-        self._open([*functions, *bound], _NOTHING)
+        self._open(self._functions_of(code), _NOTHING)
+
+    def _functions_of(self, code: types.CodeType) -> list[Any]:
+        """List all functions of a code, and what binds arguments to them."""
+        if self._functions is None:
+            objects = gc.get_objects()
+            functions = [part for part in objects if type(part) is types.FunctionType]
+            partials = [part for part in objects if type(part) is functools.partial]
+            self._functions = (functions, partials)
+        functions, partials = self._functions
+        found = [function for function in functions if function.__code__ is code]
+        bound = [part for part in partials if any(part.func is function for function in found)]
+        return [*found, *bound]
+
+    def _was_there(self, value: Any) -> bool:
+        """Whether an object is known to be older than the step: classes and modules always are."""
+        is_class = isinstance(value, type) and is_programs(value)
+        return is_class or isinstance(value, types.ModuleType) or id(value) in self.registry.held
 
     def _is_somebodys(self, value: Any) -> bool:
         """Whether a library hands a function an object that was there before the step."""
@@ -116,10 +132,6 @@ class Reach:
             if isinstance(value, types.FunctionType):
                 self._ran.add(id(value.__code__))
             waiting.extend(inside(value, names, self.registry))
-
-
-def _is_partial(value: Any) -> bool:
-    return isinstance(value, functools.partial)
 
 
 def _imported(frame: types.FrameType, names: Names) -> list[Any]:

@@ -134,24 +134,24 @@ class Fields:
 class Items:
     """Everything in a list, dict, set or deque; read as those are, whatever a subclass does."""
 
-    __slots__ = ("_held", "_keys", "_values")
+    __slots__ = ("_keys", "_values", "held")
 
     def __init__(self, held: Any) -> None:
         self._watch(held)
 
     def _watch(self, held: Any) -> None:
-        self._held = held
+        self.held = held
         self._keys, self._values = items_of(held)
 
     def holds(self, alike: Alike) -> bool:
         """Whether the same things are in there, in the same order."""
-        return self.is_like(self._held, alike)
+        return self.is_like(self.held, alike)
 
     def is_like(self, other: Any, alike: Alike) -> bool:
         """Whether a container holds the same things; if so, that one is watched later."""
         keys, values = items_of(other)
         if isinstance(other, set):
-            return other is self._held and set(values) == set(self._values)
+            return other is self.held and set(values) == set(self._values)
         if len(values) != len(self._values) or not all(map(alike, values, self._values)):
             return False
         if keys is not None and not all(map(_same_key, keys, self._keys or ())):
@@ -162,16 +162,16 @@ class Items:
     def flat(self) -> Flat:
         """Give the items, and a dict's keys."""
         if self._keys is None:
-            return [(_reader(self._held), self._held, tuple(self._values))]
-        kind = _dict_of(self._held)
+            return [(_reader(self.held), self.held, tuple(self._values))]
+        kind = _dict_of(self.held)
         return [
-            (kind.keys, self._held, tuple(self._keys)),
-            (kind.values, self._held, tuple(self._values)),
+            (kind.keys, self.held, tuple(self._keys)),
+            (kind.values, self.held, tuple(self._values)),
         ]
 
     def restore(self) -> None:
         """Put everything back in."""
-        held = self._held
+        held = self.held
         values = items_of(held)[1]
         if len(values) == len(self._values) and all(map(operator.is_, values, self._values)):
             return
@@ -193,7 +193,7 @@ class Items:
 
     def changed(self) -> str:
         """Name the container."""
-        return f"a {type(self._held).__name__}"
+        return f"a {type(self.held).__name__}"
 
     def values(self) -> Iterable[Any]:
         """List what was in there."""
