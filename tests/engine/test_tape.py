@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import manyhands as mh
 from manyhands.engine.function import Function
 from manyhands.strategies import custom_loops
+from tests.programs import output_of
 
 custom_loops.install()
 
@@ -233,3 +234,16 @@ def test_nor_does_a_recurrent_one_run_its_loop_twice():
 
     text = compiled_text(step, jnp.ones((3, 6, 4)))
     assert len(re.findall(r" while\(", text)) == 2, "one forward, one backward"
+
+
+def test_a_tape_hears_of_variables_before_there_is_any_strategy():
+    printed = output_of(
+        """
+        import manyhands as mh, keras, numpy as np
+        net = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        with mh.GradientTape() as tape:
+            loss = keras.ops.mean(net(np.ones((3, 2), "float32")) ** 2)
+        print([gradient.shape for gradient in tape.gradient(loss, net.trainable_variables)])
+        """
+    )
+    assert printed.strip() == "[(2, 1), (1,)]"

@@ -61,6 +61,16 @@ def predict(first):
         np.testing.assert_array_equal(made.predict_on_batch(x[:8]), each)
 in_threads(*(lambda first=first: predict(first) for first in range(8)))
 """,
+    "a model without a strategy": """
+made = keras.Sequential([keras.Input((4,)), keras.layers.Dense(8, "relu"), keras.layers.Dense(1)])
+want = {rows: made.predict(x[:rows], batch_size=16, verbose=0) for rows in (8, 24, 96)}
+def predict():
+    for rows in (8, 24, 96) * 3:
+        got = made.predict(x[:rows], batch_size=16, verbose=0)
+        np.testing.assert_array_equal(got, want[rows])
+        made.predict_on_batch(x[:8])
+in_threads(*[predict] * 8)
+""",
     "a server predicts while it trains": """
 class Record(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
