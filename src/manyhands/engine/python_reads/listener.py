@@ -18,6 +18,8 @@ from manyhands.engine.python_reads.owners import Owner, owner_of
 from manyhands.engine.python_reads.reach import Reach
 from manyhands.engine.python_reads.world import asks_the_world
 
+_libraries: set[int] = set()
+"""The globals of modules that nothing is followed in."""
 _MAKES = ("__init__", "__new__", "__post_init__")
 
 
@@ -38,7 +40,7 @@ class Listener:
         self._before = sys.getprofile()
         self._collects = gc.isenabled()
         gc.disable()  # its callbacks would run as if the step had called them
-        sys.setprofile(self._event)
+        sys.setprofile(self._hook())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -50,9 +52,21 @@ class Listener:
         elif self._before is not None:
             sys.setprofile(self._before)
 
+    def _hook(self) -> Any:
+        """Give what Python calls for each event: most are a library's, and there are millions."""
+
+        def hook(frame: types.FrameType, event: str, given: Any) -> None:
+            if id(frame.f_globals) not in libraries:
+                heard(frame, event, given)
+
+        libraries, heard = _libraries, self._event
+        return hook
+
     def _event(self, frame: types.FrameType, event: str, given: Any) -> None:
         owner = owner_of(frame)
         if owner is Owner.LIBRARY:
+            if frame.f_globals is vars(sys.modules.get(frame.f_globals["__name__"], types)):
+                _libraries.add(id(frame.f_globals))  # a module's, which stays
             return
         try:
             if event == "call":

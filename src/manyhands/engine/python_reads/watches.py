@@ -316,6 +316,39 @@ class Kind:
         return ()
 
 
+class OfMany:
+    """One attribute of many objects of a kind."""
+
+    __slots__ = ("_name", "_of", "_values")
+
+    def __init__(self, of: Iterable[Any], name: str) -> None:
+        self._name = name
+        self._of = tuple(one for one in of if name in vars(one))
+        self._values = tuple(self._read(self._of))
+
+    def _read(self, of: Iterable[Any]) -> Iterable[Any]:
+        return map(operator.attrgetter(self._name), of)
+
+    def holds(self, alike: Alike) -> bool:
+        """Whether each has what it had."""
+        return all(map(alike, self._read(self._of), self._values))
+
+    def flat(self) -> Flat:
+        """Give all values."""
+        return [(self._read, self._of, self._values)]
+
+    def restore(self) -> None:
+        """Nothing: it is read after the step."""
+
+    def changed(self) -> str:
+        """Name the attribute."""
+        return f"{self._name} of a {type(self._of[0]).__name__}"
+
+    def values(self) -> Iterable[Any]:
+        """List what they had."""
+        return self._values
+
+
 def items_of(held: Any) -> tuple[list[Any] | None, list[Any]]:
     """List a dict's keys and values, or no keys and the items of another container."""
     if isinstance(held, dict):
