@@ -128,7 +128,8 @@ def test_the_first_version_is_read(three):
 def rewrite_manifest(checkpoint, change):
     path = checkpoint / "manifest.json"
     text = change(path.read_text().rstrip("\n").rpartition("\n")[0])
-    path.write_text(f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}\n")
+    seal = {"sha256 of the lines above": hashlib.sha256(text.encode()).hexdigest()}
+    path.write_text(f"{text}\n{json.dumps(seal)}\n")
 
 
 def test_nothing_is_a_pickle(three):

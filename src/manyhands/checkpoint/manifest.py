@@ -89,8 +89,11 @@ def write_manifest(directory: Path, nodes: tuple[Node, ...]) -> None:
         },
     }
     text = json.dumps(body, indent=1)
-    seal = json.dumps({"sha256 of the lines above": hashlib.sha256(text.encode()).hexdigest()})
-    (directory / MANIFEST).write_text(f"{text}\n{seal}\n")
+    (directory / MANIFEST).write_text(f"{text}\n{_seal(text)}\n")
+
+
+def _seal(text: str) -> str:
+    return json.dumps({"sha256 of the lines above": hashlib.sha256(text.encode()).hexdigest()})
 
 
 def read_manifest(directory: Path) -> Manifest:
@@ -102,7 +105,7 @@ def read_manifest(directory: Path) -> Manifest:
     if not path.is_file():
         raise Damage(f"{MANIFEST} is missing")
     text, _, seal = path.read_text(errors="replace").rstrip("\n").rpartition("\n")
-    if hashlib.sha256(text.encode()).hexdigest() not in seal:
+    if seal != _seal(text):
         raise Damage(f"{MANIFEST} is not as it was written")
     body = json.loads(text)
     if body["format"] not in _READABLE:
