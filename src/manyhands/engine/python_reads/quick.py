@@ -40,13 +40,9 @@ class Quick:
         """Whether every place holds what it held, the very same objects."""
         if list(starmap(operator.call, self._sizes)) != self._lengths:
             return False
+        read: Any = starmap(operator.call, self._reads)  # as many values as before, by the sizes
         try:
-            read: Any = starmap(operator.call, self._reads)
-            now = list(chain.from_iterable(read))
+            same = all(map(operator.is_, chain.from_iterable(read), self._values))
         except KeyError:  # a field is gone
             return False
-        return (
-            len(now) == len(self._values)
-            and all(map(operator.is_, now, self._values))
-            and all(watch.holds(alike) for watch in self._asked)
-        )
+        return same and all(watch.holds(alike) for watch in self._asked)
