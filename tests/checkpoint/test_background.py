@@ -148,6 +148,28 @@ def test_what_the_program_removes_while_it_is_written_is_not_missed(tmp_path):
         checkpoint.sync()
 
 
+def test_files_that_vanish_while_they_are_written_are_not_missed(tmp_path, caplog):
+    """The directory itself may stay: whoever empties it is outrun by the next file written."""
+    checkpoint = Checkpoint(v=keras.Variable(np.ones(3_000_000, "f4")))
+    checkpoint.save(tmp_path / "ckpt")
+    while background.is_busy:
+        for part in tmp_path.glob(".ckpt-*"):
+            shutil.rmtree(part, ignore_errors=True)
+    checkpoint.sync()
+    assert "it was removed while it was written" in caplog.text
+
+
+def test_a_callback_that_misses_a_file_is_heard(tmp_path):
+    def careless():
+        (tmp_path.parent / "no such file").read_text()
+
+    options = CheckpointOptions(experimental_write_callbacks=[careless])
+    checkpoint = Checkpoint(v=variable())
+    checkpoint.save(tmp_path / "ckpt", options)
+    with pytest.raises(CheckpointWriteError, match="no such file"):
+        checkpoint.sync()
+
+
 def test_a_program_that_ends_finishes_its_save(tmp_path):
     source = f"""
         import manyhands as mh, keras, numpy as np

@@ -75,10 +75,10 @@ class Background:
         try:
             job()
         except BaseException as failure:
-            if path.parent.is_dir():
+            if _was_removed(path, failure):  # a program may throw away what it has just saved
+                logger.warning("%s was not kept: it was removed while it was written", path)
+            else:
                 self._failure = path, failure
-            else:  # a program may throw away what it has just saved
-                logger.warning("%s was not kept: its directory was removed meanwhile", path)
 
     def _wait_at_exit(self) -> None:
         """Say so at the end of the program if the last save failed; Python waits for our thread."""
@@ -90,6 +90,14 @@ class Background:
         self.wait()
         if self._failure is not None:
             logger.error("%s", _explained(*self._failure))
+
+
+def _was_removed(path: Path, failure: BaseException) -> bool:
+    """Whether the directory, or what had been written there already, is gone."""
+    if not path.parent.is_dir():
+        return True
+    gone = isinstance(failure, FileNotFoundError) or str(failure).startswith("NOT_FOUND")
+    return gone and str(path.parent) in str(failure)
 
 
 def _explained(path: Path, failure: BaseException) -> CheckpointError:
