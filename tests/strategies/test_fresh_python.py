@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import decimal
 import sys
 import types
 import warnings
 from typing import ClassVar
 
+import jax
 import keras
 import numpy as np
 import pytest
@@ -37,7 +39,7 @@ def module_of(before: str, expression: str, given: str = "") -> types.ModuleType
 def outcome(before: str, expression: str, change: str, given: str, call) -> list[float]:
     """Give what the step gives twice, then twice after the change, in a program of its own."""
     module = module_of(before, expression, given)
-    keras.config.set_epsilon(1e-7)
+    set_back()
     found = []
     for then in ("", change):
         exec(then, vars(module))
@@ -46,10 +48,16 @@ def outcome(before: str, expression: str, change: str, given: str, call) -> list
     return found
 
 
+def set_back() -> None:
+    keras.config.set_epsilon(1e-7)
+    decimal.getcontext().prec = 28
+    jax.config.update("jax_default_matmul_precision", None)
+
+
 @pytest.fixture(autouse=True)
 def as_it_was():
     yield
-    keras.config.set_epsilon(1e-7)
+    set_back()
     sys.modules.pop("a_program", None)
 
 

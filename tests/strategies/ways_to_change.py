@@ -403,6 +403,56 @@ WAYS = {
         "x.sum() * f(x)",
         "",
     ),
+    "one list in place of its like": (
+        "A, B = [1.], [1.]",
+        "x.sum() * (3. if A is B else 1.)",
+        "B = A",
+    ),
+    "two lists that become one": (
+        "A, B = [1.], [1.]",
+        "x.sum() * (3. if A is B else 1.)",
+        "A = B = [1.]",
+    ),
+    "one list that becomes two": (
+        "A = B = [1.]",
+        "x.sum() * (3. if A is B else 1.)",
+        "B = [1.]",
+    ),
+    "a registered subclass": (
+        "import abc\nclass A(abc.ABC): pass\nV = Box()",
+        "x.sum() * (3. if isinstance(V, A) else 1.)",
+        "A.register(Box)",
+    ),
+    "a number's registered class": (
+        "import numbers\nV = Box()",
+        "x.sum() * (3. if isinstance(V, numbers.Number) else 1.)",
+        "numbers.Number.register(Box)",
+    ),
+    "a dispatched function": (
+        "@functools.singledispatch\ndef f(v): return 1.\nV = Box()",
+        "x.sum() * f(V)",
+        "f.register(Box, lambda v: 3.)",
+    ),
+    "decimal's precision": (
+        "import decimal",
+        "x.sum() * float(decimal.Decimal(1) / decimal.Decimal(3))",
+        "decimal.getcontext().prec = 2",
+    ),
+    "decimal's precision, asked": (
+        "from decimal import getcontext",
+        "x.sum() * getcontext().prec",
+        "getcontext().prec = 5",
+    ),
+    "a number of decimal": (
+        "from decimal import Decimal as D\nA, B = D(1), D(3)",
+        "x.sum() * float(A / B)",
+        "import decimal; decimal.getcontext().prec = 2",
+    ),
+    "a flag of JAX": (
+        "import jax",
+        "x.sum() * (3. if jax.config.jax_default_matmul_precision else 1.)",
+        "jax.config.update('jax_default_matmul_precision', 'float32')",
+    ),
     "keras' epsilon": (
         "",
         "x.sum() * keras.config.epsilon() * 1e7",

@@ -21,7 +21,7 @@ import numpy as np
 from manyhands.data.dataset.randomness import NotTraceable
 from manyhands.engine.dict_order import in_order, map_in_order, order_of
 from manyhands.engine.interrupts import interrupts
-from manyhands.engine.jax_inside import is_eager, is_tracer
+from manyhands.engine.jax_inside import is_eager, is_tracer, settings
 from manyhands.engine.placement import Placement
 from manyhands.engine.python_reads import PythonReads, UnfollowedError
 from manyhands.engine.step_program import Rows, StepProgram, place_rows
@@ -151,7 +151,7 @@ class Function:
             return self._eagerly(args, kwargs)
         placed = self._placed(leaves)
         kinds = tuple(map(_kind, placed))
-        key = (structure, kinds, _keras_says())
+        key = (structure, kinds, _settings())
         self._num_calls += 1
         program = self._known(key)
         if program is None:
@@ -390,9 +390,8 @@ def _as_result(leaf: Any) -> Any:
     return leaf.value if isinstance(leaf, keras.Variable) else leaf
 
 
-def _keras_says() -> Hashable:
-    """What else a trace depends on."""
+def _settings() -> Hashable:
+    """What else a trace depends on: settings of Keras and of JAX."""
     config = keras.config
-    x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     named = config.floatx(), str(config.dtype_policy()), config.image_data_format()
-    return *named, config.epsilon(), x64
+    return *named, config.epsilon(), settings()

@@ -9,12 +9,12 @@ tests/engine/test_jax_inside.py fails when a new JAX changes what is used here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
-from jax._src import array, core, dtypes, literals, source_info_util
+from jax._src import array, config, core, dtypes, literals, source_info_util
 
 Outputs = Any
 Operation = Callable[..., Outputs]
@@ -183,6 +183,16 @@ def install_fresh_arrays() -> None:
 
 def _as_it_is(value: np.ndarray) -> Any:
     return literals.TypedNdArray(np.array(value, dtypes.canonicalize_dtype(value.dtype)))
+
+
+def settings() -> Hashable:
+    """Give every setting of JAX that a trace depends on: its flags, and contexts around us."""
+    return config.trace_context()
+
+
+def line_of(equation: Any) -> str:
+    """Say where in a program an equation of a jaxpr comes from."""
+    return source_info_util.summarize(equation.source_info)
 
 
 def array_class() -> Any:

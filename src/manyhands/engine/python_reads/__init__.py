@@ -45,7 +45,11 @@ class PythonReads:
             self._reach.root(root)
         listener = Listener(self._reach, is_frozen=self.is_frozen)
         with listener:
-            yield
+            try:
+                yield
+            except Exception:
+                if listener.failed is None:
+                    raise  # otherwise it is what the step made of that failure
         if listener.failed is not None:
             raise listener.failed
         self._watches = list(watches_of_keras(listener.keras.values()))

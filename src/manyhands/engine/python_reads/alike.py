@@ -26,6 +26,7 @@ class Comparison:
     def __init__(self, registry: Registry) -> None:
         self.later: list[Callable[[], None]] = []
         self._registry = registry
+        self._taken: set[int] = set()
 
     def __call__(self, now: Any, then: Any) -> bool:
         """Compare by content."""
@@ -48,10 +49,17 @@ class Comparison:
             note()
         self.later.clear()
 
+    def _is_elsewhere(self, now: Any) -> bool:
+        """Whether another place holds, or has just been given, the very same object."""
+        return id(now) in self._registry.places or id(now) in self._taken
+
     def _takes_its_place(self, now: Any, then: Any) -> bool:
         registry = self._registry
         watch = registry.watches.get(id(then))
-        if watch is None or registry.places.get(id(then)) != 1 or not watch.is_like(now, self):
+        if watch is None or registry.places.get(id(then)) != 1 or self._is_elsewhere(now):
+            return False  # `a is b` would not be what it was
+        self._taken.add(id(now))
+        if not watch.is_like(now, self):
             return False
         self.later.append(functools.partial(registry.move, id(then), id(now)))
         return True

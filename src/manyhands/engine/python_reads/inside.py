@@ -26,6 +26,7 @@ from manyhands.engine.python_reads import world
 from manyhands.engine.python_reads.names import Names
 from manyhands.engine.python_reads.owners import Owner, is_a_librarys, is_programs, owner_of_module
 from manyhands.engine.python_reads.registry import Registry
+from manyhands.engine.python_reads.settings import watch_settings
 from manyhands.engine.python_reads.watches import MISSING, PLAIN
 
 _RANDOM = (np.random.RandomState, np.random.Generator, random.Random)
@@ -36,14 +37,18 @@ _BUILTIN = types.BuiltinFunctionType
 CONTAINERS = (list, dict, set, deque)
 
 
-class UnfollowedError(Exception):
-    """A function reads what no watch can follow; the message says what."""
+class UnfollowedError(BaseException):
+    """A function reads what no watch can follow; the message says what.
+
+    No `except Exception` of a program is meant for it.
+    """
 
 
 def inside(value: Any, names: Names, registry: Registry) -> list[Any]:
     """Watch one object, and give what a function with these names reaches through it."""
     if isinstance(value, jax.Array | keras.Variable):
         return []
+    watch_settings(value, registry)
     for kinds, look in _LOOKS:
         if isinstance(value, kinds):
             return look(value, names, registry)

@@ -2,7 +2,9 @@
 
 In: a Reach.  Out: the Reach has seen each function of the program before it ran, and each of
 Keras' functions is noted with the object it belongs to.
-It listens through Python's profiling hook, on this thread only, and gives the hook back.
+It listens through Python's profiling hook, on this thread only, and gives the hook back.  Python
+takes away a hook that raises; the tracing hook then brings it back as the error leaves the frame,
+so that what a step does in `except`, `finally` and at the end of a `with` is heard too.
 """
 
 from __future__ import annotations
@@ -29,21 +31,29 @@ class Listener:
     def __init__(self, reach: Reach, *, is_frozen: bool = False) -> None:
         self.keras: dict[int, tuple[Any, set[str]]] = {}
         """Keras' objects whose functions ran, and what those name."""
-        self.failed: Exception | None = None
+        self.failed: BaseException | None = None
         """Why the step cannot be compiled, also where it caught the error itself."""
         self._is_frozen = is_frozen
         self._reach = reach
         self._before: Any = None
+        self._traced_before: Any = None
+        self._traced: list[tuple[types.FrameType, Any]] = []
+        """Frames that are told of an error, and what told them before."""
         self._collects = False
 
     def __enter__(self) -> Listener:
-        self._before = sys.getprofile()
+        self._before, self._traced_before = sys.getprofile(), sys.gettrace()
         self._collects = gc.isenabled()
         gc.disable()  # its callbacks would run as if the step had called them
         sys.setprofile(self._hook())
         return self
 
     def __exit__(self, *_: object) -> None:
+        traced, self._traced = self._traced, []
+        if traced:
+            sys.settrace(self._traced_before)
+        for frame, tracer in traced:
+            frame.f_trace = tracer
         sys.setprofile(None)
         if self._collects:
             gc.enable()
@@ -78,7 +88,25 @@ class Listener:
         except UnfollowedError as error:
             if not self._is_frozen:
                 self.failed = error
+                self._hear_on(frame)
                 raise
+
+    def _hear_on(self, frame: types.FrameType | None) -> None:
+        """Have the hook brought back, which Python takes away as we raise."""
+        if not self._traced:
+            hook = sys.getprofile()
+
+            def bring_back(frame: types.FrameType, event: str, given: Any) -> Any:
+                del frame, given
+                if event == "exception" and self._traced:
+                    sys.setprofile(hook)
+                return bring_back
+
+            while frame is not None:
+                self._traced.append((frame, frame.f_trace))
+                frame.f_trace = bring_back
+                frame = frame.f_back
+            sys.settrace(bring_back)
 
     def _called(self, frame: types.FrameType, owner: Owner) -> None:
         if frame.f_code.co_name in _MAKES:

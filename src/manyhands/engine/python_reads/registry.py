@@ -67,6 +67,7 @@ class Registry:
         """Note that an object has taken another's place."""
         if before in self.watches:
             self.watches[after] = self.watches.pop(before)
+        self.places.pop(before, None)
         self.places[after] = 1
 
     def _count(self, values: Iterable[Any]) -> None:
