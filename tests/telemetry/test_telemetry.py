@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import io
+import re
 
+import keras
+import numpy as np
 import pytest
+from keras import ops
 from rich.console import Console
 
 import manyhands as mh
@@ -23,6 +27,27 @@ def test_padding_is_counted():
     assert "rows of padding" in str(report)
     assert report.memory.peak_bytes > 0
     assert mh.telemetry.report(fitted(5, rows=20)).num_padded_rows == 0
+
+
+class Sorted(keras.layers.Layer):
+    def call(self, x):
+        return ops.sort(x, axis=-1)
+
+
+def test_indices_that_xla_cannot_split_are_named():
+    with mh.MirroredStrategy([f"cpu:{i}" for i in range(4)]).scope():
+        model = keras.Sequential([keras.layers.Dense(4), Sorted(), keras.layers.Dense(2)])
+        model.compile("sgd", "mse")
+    model.fit(np.ones((7, 3)), np.ones((7, 2)), batch_size=7, verbose=0)
+    report = mh.telemetry.report(model)
+    assert len(report.narrowed) == 1
+    found = re.fullmatch(
+        r"scatter-add with uint\d+ indices, test_telemetry.py:\d+ \(Sorted.call\)",
+        report.narrowed[0],
+    )
+    assert found
+    assert found[0] in str(report)
+    assert not mh.telemetry.report(fitted(4, rows=25)).narrowed
 
 
 def test_a_model_without_a_past_has_no_report():

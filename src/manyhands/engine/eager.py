@@ -93,6 +93,10 @@ class EagerProgram:
         """Nobody counts what is not compiled."""
         return None
 
+    def narrowed(self) -> list[str]:
+        """List nothing: all is done as it is written."""
+        return []
+
     def memory(self) -> Memory | None:
         """Nobody plans what is not compiled."""
         return None

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from jax._src import array, config, core, dtypes, literals, source_info_util
 
+_NOBODYS = ("/keras/src/backend/", "/keras/src/ops/", "/keras/src/utils/", "/manyhands/engine/")
+"""Where operations are made on behalf of others."""
 Outputs = Any
 Operation = Callable[..., Outputs]
 
@@ -191,8 +194,11 @@ def settings() -> Hashable:
 
 
 def line_of(equation: Any) -> str:
-    """Say where in a program an equation of a jaxpr comes from."""
-    return source_info_util.summarize(equation.source_info)
+    """Say which line an equation of a jaxpr comes from: a layer's or the program's, or ''."""
+    for frame in source_info_util.user_frames(equation.source_info.traceback):
+        if not any(part in frame.file_name for part in _NOBODYS):
+            return f"{Path(frame.file_name).name}:{frame.start_line} ({frame.function_name})"
+    return ""
 
 
 def array_class() -> Any:

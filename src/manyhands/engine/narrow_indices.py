@@ -18,15 +18,19 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from manyhands.engine.batch import Arrays
-from manyhands.engine.jax_inside import evaluate
+from manyhands.engine.jax_inside import evaluate, line_of
 from manyhands.engine.placement import Placement
 
 _INDEXED = ("gather", "scatter")
 _INT32 = np.iinfo(np.int32)
 
 
+Note = Callable[[str, str], None]
+"""Is told of each operation whose indices were narrowed: what it is, and its line or ''."""
+
+
 def with_narrow_indices(
-    step: Callable[[Any, Arrays], Any], placement: Placement
+    step: Callable[[Any, Arrays], Any], placement: Placement, note: Note = lambda *_: None
 ) -> Callable[[Any, Arrays], Any]:
     """Give a step whose indices XLA can split, on several devices."""
     if placement.num_replicas == 1:
@@ -36,13 +40,13 @@ def with_narrow_indices(
         closed, given = jax.make_jaxpr(step, return_shape=True)(state, arrays)
         if not _has_any(closed.jaxpr):
             return step(state, arrays)
-        results = _run(closed, jax.tree.leaves((state, arrays)))
+        results = _run(closed, jax.tree.leaves((state, arrays)), note)
         return jax.tree.unflatten(jax.tree.structure(given), results)
 
     return run
 
 
-def _run(closed: ClosedJaxpr, arguments: list[Any]) -> list[Any]:
+def _run(closed: ClosedJaxpr, arguments: list[Any], note: Note) -> list[Any]:
     """Do what a jaxpr does, with narrow indices."""
     values: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     values.update(zip(closed.jaxpr.invars, arguments, strict=True))
@@ -53,14 +57,21 @@ def _run(closed: ClosedJaxpr, arguments: list[Any]) -> list[Any]:
     for equation in closed.jaxpr.eqns:
         given = [value(atom) for atom in equation.invars]
         if _is_wide(equation):
+            note(f"{equation.primitive.name} with {given[1].dtype} indices", line_of(equation))
             given[1] = _narrow(given[1])
         elif equation.primitive.name == "sort":
             values.update(zip(equation.outvars, _sort(equation, given), strict=True))
             continue
         elif any(map(_has_any, _inner(equation.params))):
-            equation = equation.replace(params=_narrow_inside(equation.params))
+            inner = _at(line_of(equation), note)
+            equation = equation.replace(params=_narrow_inside(equation.params, inner))
         values.update(zip(equation.outvars, evaluate(equation, given), strict=True))
     return [value(atom) for atom in closed.jaxpr.outvars]
+
+
+def _at(line: str, note: Note) -> Note:
+    """Give operations the line that calls them where they know none."""
+    return lambda what, own: note(what, own or line)
 
 
 def _narrow(indices: Any) -> Any:
@@ -120,12 +131,12 @@ def _listed(value: Any) -> list[Any]:
     return [part for part in parts if isinstance(part, ClosedJaxpr | Jaxpr)]
 
 
-def _narrow_inside(params: dict[str, Any]) -> dict[str, Any]:
+def _narrow_inside(params: dict[str, Any], note: Note) -> dict[str, Any]:
     def narrowed(part: Any) -> Any:
         if isinstance(part, ClosedJaxpr):
-            return _narrow_jaxpr(part)
+            return _narrow_jaxpr(part, note)
         if isinstance(part, Jaxpr):
-            made = _narrow_jaxpr(ClosedJaxpr(part, ()))
+            made = _narrow_jaxpr(ClosedJaxpr(part, ()), note)
             assert not made.consts, "an open jaxpr has nowhere to keep constants"
             return made.jaxpr
         return part
@@ -136,9 +147,9 @@ def _narrow_inside(params: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _narrow_jaxpr(closed: ClosedJaxpr) -> ClosedJaxpr:
+def _narrow_jaxpr(closed: ClosedJaxpr, note: Note) -> ClosedJaxpr:
     def run(*arguments: Any) -> list[Any]:
-        return _run(closed, list(arguments))
+        return _run(closed, list(arguments), note)
 
     avals = [variable.aval for variable in closed.jaxpr.invars]
     return jax.make_jaxpr(run)(*avals)

@@ -79,6 +79,10 @@ class Program(Protocol):
         """Estimate one step's work before anything is compiled; None where nobody can tell."""
         ...
 
+    def narrowed(self) -> list[str]:
+        """List the operations that were done in another way because XLA could not split them."""
+        ...
+
     def memory(self) -> Memory | None:
         """What a run takes on each device, as XLA counts it; None before there was one."""
         ...

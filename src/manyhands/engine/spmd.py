@@ -58,6 +58,7 @@ class SpmdProgram:
         self._agreement = agreement_on(placement)
         self._ran: dict[tuple[Any, RowLayout], tuple[Any, ...]] = {}
         self._names: dict[tuple[Any, RowLayout], str] = {}
+        self._narrowed: dict[str, None] = {}
         self._name = getattr(step, "__name__", "step")
         split = placement.num_replicas > 1
         whole = placement.whole if split else None
@@ -202,8 +203,11 @@ class SpmdProgram:
         return jax.tree.map(self._joined, given), state
 
     def _stepped(self, state: State, arrays: Arrays, layout: RowLayout) -> tuple[Logs, State]:
-        step = with_narrow_indices(self._step, self._placement)
+        step = with_narrow_indices(self._step, self._placement, self._note_narrowed)
         return with_joint_sums(step, self._placement, layout.carries_rows)(state, arrays)
+
+    def _note_narrowed(self, what: str, line: str) -> None:
+        self._narrowed[f"{what}, {line}" if line else what] = None
 
     def _true_rows(self, arrays: Arrays, layout: RowLayout) -> Arrays:
         if not layout.pads:
@@ -257,6 +261,10 @@ class SpmdProgram:
         return jax.ShapeDtypeStruct(
             part.shape, part.dtype, sharding=self._placement.whole, weak_type=part.weak_type
         )
+
+    def narrowed(self) -> list[str]:
+        """List the operations whose indices XLA could not have split as they were."""
+        return list(self._narrowed)
 
     def memory(self) -> Memory | None:
         """Ask XLA what the programs that ran take on each device: the largest of them."""

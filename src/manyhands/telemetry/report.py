@@ -23,6 +23,8 @@ class Report:
     waited_for_input_s: float
     kept_on_device_bytes: int
     memory: Memory | None
+    narrowed: tuple[str, ...] = ()
+    """Gathers and scatters that use 32-bit indices in place of theirs, which XLA cannot split."""
 
     @property
     def padding(self) -> float:
@@ -38,6 +40,9 @@ class Report:
         ]
         if self.memory is not None:
             lines.append(f"{self.memory.peak_bytes / 2**20:.1f} MiB at most for one step")
+        if self.narrowed:
+            lines.append("indices made int32, which XLA can split (the results are the same):")
+            lines += [f"  {operation}" for operation in self.narrowed]
         return "\n".join(lines)
 
 
@@ -60,4 +65,5 @@ def report(model: Any) -> Report:
         waited_for_input_s=counts.waited_s,
         kept_on_device_bytes=counts.kept_on_device_bytes,
         memory=None if program is None else program.memory(),
+        narrowed=() if program is None else tuple(program.narrowed()),
     )
