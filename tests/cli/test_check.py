@@ -99,6 +99,26 @@ def test_what_cannot_be_opened(tmp_path, capsys):
     assert said.count("fix: check the path.") == (3 if shut else 2)
 
 
+@pytest.mark.parametrize("content", ["[]", "3", "null", "{}", '{"cells": 3}', '{"cells": [3]}'])
+def test_json_that_is_no_notebook(tmp_path, capsys, content):
+    path = tmp_path / "bad.ipynb"
+    path.write_text(content)
+    code, found, said = check(capsys, path)
+    assert (code, found) == (1, {})
+    assert "bad.ipynb: JSON, but not that of a notebook" in said
+
+
+def test_all_names_of_a_part(tmp_path, capsys):
+    path = tmp_path / "star.py"
+    path.write_text("from tensorflow.keras import *\nm = layers.Dense(1)\nlayers.Nonsense(1)\n")
+    _, found, _ = check(capsys, path)
+    assert [(use["name"], use["status"]) for use in found[str(path)]] == [
+        ("tf.keras", "supported"),
+        ("tf.keras.layers.Dense", "supported"),
+        ("tf.keras.layers.Nonsense", "missing"),
+    ]
+
+
 def test_an_empty_file_uses_nothing(tmp_path, capsys):
     path = tmp_path / "empty.py"
     path.write_bytes(b"")

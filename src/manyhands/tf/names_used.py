@@ -151,8 +151,13 @@ class _Finder:
         """`from tensorflow.keras import layers`."""
         if node.level or (node.module or "").split(".")[0] != "tensorflow":
             return
+        part = _short(node.module or "")
         for alias in node.names:
-            full = f"{_short(node.module or '')}.{alias.name}"
+            if alias.name == "*":
+                self.found.append((node.lineno, part))
+                self._known.update((name, f"{part}.{name}") for name in _names_in(part))
+                continue
+            full = f"{part}.{alias.name}"
             self.found.append((node.lineno, full))
             self._known[alias.asname or alias.name] = full
 
@@ -178,6 +183,14 @@ class _Finder:
         if full is not None:
             self.found.append((node.lineno, full))
         return full is not None
+
+
+def _names_in(part: str) -> list[str]:
+    """List what `from … import *` brings, so far as it is here."""
+    try:
+        return [name for name in dir(_resolved(part)) if not name.startswith("_")]
+    except (AttributeError, ImportError):
+        return []
 
 
 def _short(module: str) -> str:

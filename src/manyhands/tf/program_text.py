@@ -81,7 +81,7 @@ def _cells(content: bytes, path: Path) -> Iterator[Piece | ManyhandsError]:
         yield ManyhandsError(
             explain(
                 "The notebook cannot be read.",
-                got=f"{path}: {type(error).__name__}: {error}",
+                got=f"{path}: {_why(error)}",
                 fix="save it again from Jupyter, or export it: jupyter nbconvert --to script.",
             )
         )
@@ -89,6 +89,10 @@ def _cells(content: bytes, path: Path) -> Iterator[Piece | ManyhandsError]:
     for number, source in found:
         if source is not None:
             yield _cell(source, f"{path}, cell {number}", number)
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, ValueError) else "JSON, but not that of a notebook"
 
 
 def _listed(notebook: Any) -> list[Any]:
