@@ -78,7 +78,7 @@ class _Kind:
     """What an argument is to the compiler; arguments of one kind share a program."""
 
     shape: tuple[int, ...]
-    dtype: str
+    dtype: Any
     num_rows: int | None
     """How many rows are split over the devices; None for an array that is whole on each."""
 
@@ -342,9 +342,9 @@ def _traced_anywhere(leaves: list[Any]) -> bool:
 
 def _kind(leaf: Any) -> Any:
     if isinstance(leaf, Rows):
-        return _Kind(tuple(leaf.array.shape), str(leaf.array.dtype), leaf.num_rows)
+        return _Kind(tuple(leaf.array.shape), leaf.array.dtype, leaf.num_rows)
     if _is_array(leaf):
-        return _Kind(tuple(leaf.shape), str(leaf.dtype), None)
+        return _Kind(tuple(leaf.shape), leaf.dtype, None)
     return _Static(leaf)
 
 
