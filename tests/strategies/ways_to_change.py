@@ -453,6 +453,138 @@ WAYS = {
         "x.sum() * (3. if jax.config.jax_default_matmul_precision else 1.)",
         "jax.config.update('jax_default_matmul_precision', 'float32')",
     ),
+    "a global that was not there": (
+        "def f():\n  try: return FLAG\n  except NameError: return 1.",
+        "x.sum() * f()",
+        "FLAG = 3.",
+    ),
+    "a module's attribute that was not there": (
+        "import sys\nV = sys.modules['cfg'] = types.ModuleType('cfg')",
+        "x.sum() * getattr(V, 'LR', 1.)",
+        "V.LR = 3.",
+    ),
+    "another module in its place": (
+        "import sys\nsys.modules['cfg'] = types.ModuleType('cfg'); sys.modules['cfg'].a = 1.\n"
+        "def f():\n  import cfg\n  return cfg.a",
+        "x.sum() * f()",
+        "sys.modules['cfg'] = types.ModuleType('cfg'); sys.modules['cfg'].a = 3.",
+    ),
+    "a seed set": (
+        "keras.utils.set_random_seed(3)",
+        "x.sum() * 0 + ops.sum(keras.random.normal((3,)))",
+        "keras.utils.set_random_seed(3)",
+    ),
+    "an attribute of a variable": (
+        "V = keras.Variable(1.); V.scale = 1.",
+        "x.sum() * V.scale",
+        "V.scale = 3.",
+    ),
+    "an attribute of a variable that was not there": (
+        "V = keras.Variable(1.)",
+        "x.sum() * getattr(V, 'scale', 1.)",
+        "V.scale = 3.",
+    ),
+    "an optimizer's method": (
+        "V = keras.Variable(1.)\no = keras.optimizers.SGD(0.1); o.build([V])\n"
+        "def f(x):\n  o.apply([x.sum()], [V])\n  return V.value",
+        "f(x)",
+        "o.update_step = lambda *a: None",
+    ),
+    "a regularizer's method put back": (
+        "R = keras.regularizers.L2; old = R.__call__\nR.__call__ = lambda self, x: 3. * x.sum()\n"
+        "V = R(0.1)",
+        "V(x)",
+        "R.__call__ = old",
+    ),
+    "all attributes at once": (
+        "V = Box(value=1.)",
+        "x.sum() * V.value",
+        "V.__dict__ = {'value': 3.}",
+    ),
+    "a function made anew, and its default": (
+        "def f(a=1.): return a",
+        "x.sum() * f()",
+        "exec('def f(a=1.): return a', globals())\nf.__defaults__ = (3.,)",
+    ),
+    "an attribute named by a value": (
+        "import operator\nN = 'lr'\nV = Box(lr=1.)",
+        "x.sum() * operator.attrgetter(N)(V)",
+        "V.lr = 3.",
+    ),
+    "a format from elsewhere": (
+        "FMT = '{0.lr}'\nV = Box(lr=1.)",
+        "x.sum() * float(FMT.format(V))",
+        "V.lr = 3.",
+    ),
+    "getattr by another name": (
+        "ga = getattr\nN = 'lr'\nV = Box(lr=1.)",
+        "x.sum() * ga(V, N)",
+        "V.lr = 3.",
+    ),
+    "a set of another kind of number": (
+        "V = {1}",
+        "x.sum() * (3. if isinstance(next(iter(V)), float) else 1.)",
+        "V.clear(); V.add(1.0)",
+    ),
+    "an error's attribute": ("V = ValueError('a'); V.a = 1.", "x.sum() * V.a", "V.a = 3."),
+    "an error's text": ("V = ValueError(1.)", "x.sum() * V.args[0]", "V.args = (3.,)"),
+    "a method of C, bound": ("L = [1.]\nV = L.__len__", "x.sum() * V()", "L.append(1)"),
+    "a partial's attribute": (
+        "V = functools.partial(max, 1.); V.a = 1.",
+        "x.sum() * V.a",
+        "V.a = 3.",
+    ),
+    "the bases of a class": (
+        "class A: v = 1.\nclass B: v = 3.\nclass C(A): pass\nV = C()",
+        "x.sum() * V.v",
+        "C.__bases__ = (B,)",
+    ),
+    "subclasses": (
+        "class A: pass",
+        "x.sum() * len(A.__subclasses__())",
+        "class B(A): pass\nA.b = B",
+    ),
+    "a class' own name for something": (
+        "class A: __version__ = 1.\nV = A()",
+        "x.sum() * V.__version__",
+        "A.__version__ = 3.",
+    ),
+    "a method that was not there": (
+        "class A: pass\nV = A()",
+        "x.sum() * (3. if V else 1.)",
+        "A.__bool__ = lambda self: False",
+    ),
+    "a property's code": (
+        "class A:\n  @property\n  def v(self): return 1.\nV = A()",
+        "x.sum() * V.v",
+        "A.v.fget.__code__ = (lambda self: 3.).__code__",
+    ),
+    "the class of a layer": (
+        "class A(keras.layers.Layer):\n  def call(self, x): return x * 1.\n"
+        "class B(keras.layers.Layer):\n  def call(self, x): return x * 3.\nV = A()",
+        "ops.sum(V(x))",
+        "V.__class__ = B",
+    ),
+    "a class made by exec": (
+        "G = {}\nexec('class A:\\n  v = 1.\\n', G)\nV = G['A']()",
+        "x.sum() * V.v",
+        "G['A'].v = 3.",
+    ),
+    "a subclass of a namespace": (
+        "class N(types.SimpleNamespace): v = 1.\nV = N()",
+        "x.sum() * V.v",
+        "N.v = 3.",
+    ),
+    "a subclass of random": (
+        "class R(random.Random): v = 1.\nV = R(1); V.a = 1.",
+        "x.sum() * V.a",
+        "V.a = 3.",
+    ),
+    "a cell": (
+        "def outer():\n  a = 1.\n  return lambda: a\nV = outer().__closure__[0]",
+        "x.sum() * V.cell_contents",
+        "V.cell_contents = 3.",
+    ),
     "keras' epsilon": (
         "",
         "x.sum() * keras.config.epsilon() * 1e7",

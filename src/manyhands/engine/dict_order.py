@@ -24,6 +24,13 @@ def order_of(structure: Any) -> Any:
     return None
 
 
+def as_key(order: Any) -> Any:
+    """Give an order as something that can be looked up."""
+    if isinstance(order, dict):
+        return tuple((type(key), key, as_key(inner)) for key, inner in order.items())
+    return tuple(map(as_key, order)) if isinstance(order, list) else order
+
+
 def in_order(order: Any, structure: Any) -> Any:
     """Bring the dicts in a structure into this order."""
     if order is None:

@@ -19,7 +19,7 @@ import keras
 import numpy as np
 
 from manyhands.data.dataset.randomness import NotTraceable
-from manyhands.engine.dict_order import in_order, map_in_order, order_of
+from manyhands.engine.dict_order import as_key, in_order, map_in_order, order_of
 from manyhands.engine.interrupts import interrupts
 from manyhands.engine.jax_inside import is_eager, is_tracer, settings
 from manyhands.engine.placement import Placement
@@ -83,7 +83,7 @@ class _Kind:
     """How many rows are split over the devices; None for an array that is whole on each."""
 
 
-_BY_CONTENT = (int, float, str, bytes, bool, frozenset, tuple)
+_BY_CONTENT = {int, float, complex, str, bytes, bool, type(None)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +93,15 @@ class _Static:
     value: Any
 
     def __hash__(self) -> int:
-        by_content = isinstance(self.value, _BY_CONTENT)
+        by_content = type(self.value) in _BY_CONTENT
         return hash((type(self.value), self.value)) if by_content else id(self.value)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Static) or type(self.value) is not type(other.value):
             return False
-        if isinstance(self.value, float):
+        if type(self.value) is float:
             return self.value.hex() == other.value.hex()  # -0.0 is not 0.0, and nan is nan
-        if isinstance(self.value, _BY_CONTENT):
+        if type(self.value) in _BY_CONTENT:
             return bool(self.value == other.value)
         return self.value is other.value
 
@@ -151,12 +151,13 @@ class Function:
             return self._eagerly(args, kwargs)
         placed = self._placed(leaves)
         kinds = tuple(map(_kind, placed))
-        key = (structure, kinds, _settings())
+        order = order_of((args, kwargs))
+        key = (structure, kinds, as_key(order), _settings())
         self._num_calls += 1
         program = self._known(key)
         if program is None:
             try:
-                program = self._traced(key, placed, kinds, structure, order_of((args, kwargs)))
+                program = self._traced(key, placed, kinds, structure, order)
             except _NEEDS_VALUES as error:
                 if not isinstance(error, ChangesPythonError) or self._changes_often():
                     self._give_up(error)

@@ -14,7 +14,7 @@ from typing import Any
 from manyhands.engine.python_reads.alike import Comparison
 from manyhands.engine.python_reads.inside import UnfollowedError
 from manyhands.engine.python_reads.listener import Listener
-from manyhands.engine.python_reads.of_keras import watches_of_keras
+from manyhands.engine.python_reads.of_keras import watch_of_seeds, watches_of_keras
 from manyhands.engine.python_reads.quick import Quick
 from manyhands.engine.python_reads.reach import Reach
 from manyhands.engine.python_reads.watches import PLAIN
@@ -53,6 +53,8 @@ class PythonReads:
         if listener.failed is not None:
             raise listener.failed
         self._watches = list(watches_of_keras(listener.keras.values()))
+        if listener.draws_seeds:
+            self._watches.append(watch_of_seeds())
 
     def changed(self) -> str | None:
         """Name what the step has changed itself, None if nothing that matters."""

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.engine.fingerprint import fingerprint
 from manyhands.engine.python_reads.registry import Registry
 from manyhands.engine.python_reads.watches import PLAIN, same_plain
 
@@ -39,8 +38,6 @@ class Comparison:
             return kind in _EXACTLY_PLAIN and same_plain(now, then)
         if kind is tuple:
             return len(now) == len(then) and all(map(self, now, then))
-        if kind is types.FunctionType:
-            return _same_function(now, then)
         return kind in _BY_CONTENT and self._takes_its_place(now, then)
 
     def settle(self) -> None:
@@ -68,10 +65,4 @@ class Comparison:
 _EXACTLY_PLAIN = {bool, int, float, complex, str, bytes, type(None)} | {
     np.dtype(code).type for code in np.typecodes["All"] if code not in "OSUV"
 }
-_BY_CONTENT = {list, dict, deque, np.ndarray}
-
-
-def _same_function(now: types.FunctionType, then: types.FunctionType) -> bool:
-    """Whether a function that closes over nothing was only made anew."""
-    closes = now.__closure__ or then.__closure__ or now.__dict__ or then.__dict__
-    return not closes and fingerprint(now) == fingerprint(then)
+_BY_CONTENT = {list, dict, deque, np.ndarray, types.FunctionType}

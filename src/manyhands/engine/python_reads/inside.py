@@ -34,6 +34,8 @@ _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 _CACHED = type(functools.lru_cache(lambda: None))
 _ENTRY = "_lru_list_elem"
 _BUILTIN = types.BuiltinFunctionType
+_BY_NAME = (getattr, hasattr, setattr, vars, dir)
+_OF_A_VARIABLE = {"aggregation", "synchronization"}
 CONTAINERS = (list, dict, set, deque)
 
 
@@ -46,13 +48,30 @@ class UnfollowedError(BaseException):
 
 def inside(value: Any, names: Names, registry: Registry) -> list[Any]:
     """Watch one object, and give what a function with these names reaches through it."""
-    if isinstance(value, jax.Array | keras.Variable):
+    if isinstance(value, jax.Array):
         return []
+    if isinstance(value, keras.Variable):
+        return _variable(value, registry)
     watch_settings(value, registry)
     for kinds, look in _LOOKS:
         if isinstance(value, kinds):
             return look(value, names, registry)
     return _object(value, names, registry)
+
+
+def _variable(value: Any, registry: Registry) -> list[Any]:
+    """What a program has set on a variable; its value is an input of the step."""
+    held = vars(value)
+    extra = [name for name in held if not name.startswith("_") and name not in _OF_A_VARIABLE]
+    before = set(held)
+
+    def put(_: Any) -> None:
+        for name in set(held) - before:
+            del held[name]
+
+    key = ("size", id(value))
+    registry.state(key, "an attribute of a variable", held.__len__, put)
+    return registry.fields(value, held, extra)
 
 
 def _sequence(value: Any, names: Names, registry: Registry) -> list[Any]:
@@ -63,22 +82,19 @@ def _contents(value: Any, names: Names, registry: Registry) -> list[Any]:
     return registry.items(value) + _attributes(value, names, registry)
 
 
-def _numbers(value: np.ndarray, _names: Names, registry: Registry) -> list[Any]:
+def _numbers(value: np.ndarray, names: Names, registry: Registry) -> list[Any]:
     if value.dtype.hasobject:
         raise UnfollowedError("it reads a NumPy array of Python objects")
     registry.array(value)
-    return _whole(value, registry) if type(value) is not np.ndarray else []
+    kind = _class(type(value), names, registry) if is_programs(type(value)) else []
+    return [*kind, *_whole(value, registry)] if type(value) is not np.ndarray else []
 
 
 def _function(value: types.FunctionType, names: Names, registry: Registry) -> list[Any]:
     """A function carries along: cells, defaults, attributes."""
     if owner_of_module(value.__module__ or "") in (Owner.LIBRARY, Owner.KERAS):
         return []
-
-    def read() -> Any:
-        return (value.__code__, value.__defaults__, *(value.__kwdefaults__ or {}).items())
-
-    registry.state(id(value), f"{value.__name__}'s defaults", read)
+    registry.function(value)
     contents = [_cell(cell, registry) for cell in value.__closure__ or ()]
     defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
     return [*contents, *defaults, *_attributes(value, names, registry)]
@@ -106,12 +122,17 @@ def _method(value: types.MethodType, _names: Names, _registry: Registry) -> list
     return [value.__self__, *([function] if is_function(function) else [])]
 
 
-def _partial(value: functools.partial, _names: Names, _registry: Registry) -> list[Any]:
-    return [value.func, value.args, value.keywords]
+def _partial(value: functools.partial, names: Names, registry: Registry) -> list[Any]:
+    if value.func in _BY_NAME:
+        raise UnfollowedError(f"it calls a partial {value.func.__name__}")
+    return [value.func, value.args, value.keywords, *_attributes(value, names, registry)]
 
 
 def _module(value: types.ModuleType, names: Names, registry: Registry) -> list[Any]:
     held = vars(value)
+    if owner_of_module(value.__name__) is Owner.PROGRAM:
+        kind = _class(type(value), names, registry) if is_programs(type(value)) else []
+        return registry.fields(value, held, names.names) + kind
     found = registry.fields(value, held, [name for name in names.names if name in held])
     if owner_of_module(value.__name__) not in (Owner.LIBRARY, Owner.KERAS, Owner.FILES):
         return found
@@ -129,16 +150,31 @@ def _outside_of_library(part: Any) -> Any:
 def _class(value: type, names: Names, registry: Registry) -> list[Any]:
     """A class of the program: what is named of it, and its methods, called by name or not."""
     found: list[Any] = []
-    for kind in (*value.__mro__, type(value)):
+    for kind in (*value.__mro__, *type(value).__mro__):
         if is_programs(kind):
             held = vars(kind)
             methods = [name for name, part in held.items() if _is_code(part)]
             read = held if names.reads_anything else [*names.names, *methods]
             read = dict.fromkeys(
-                name for name in read if not name.startswith("__") or name in methods
+                name
+                for name in read
+                if not name.startswith("__") or name in methods or name in names.names
             )
             found += registry.fields(kind, held, read)
-    return [getattr(part, "__func__", part) for part in found if not isinstance(part, property)]
+            registry.state(("class", id(kind)), f"the class {kind.__name__}", _of_class(kind))
+    if "__subclasses__" in names.names and is_programs(value):
+        read = lambda: tuple(value.__subclasses__())  # noqa: E731
+        registry.state(("subclasses", id(value)), "subclasses", read)
+    return [_code_of(part) for part in found]
+
+
+def _of_class(kind: type) -> Any:
+    """Read what a class derives from, and how much is in it."""
+    return lambda: (kind.__bases__, len(vars(kind)))
+
+
+def _code_of(part: Any) -> Any:
+    return part.fget if isinstance(part, property) else getattr(part, "__func__", part)
 
 
 def _is_code(part: Any) -> bool:
@@ -151,7 +187,18 @@ def _builtin(value: Any, _names: Names, _registry: Registry) -> list[Any]:
     return [] if owner is None or isinstance(owner, types.ModuleType | type) else [owner]
 
 
-def _random(value: Any, _names: Names, registry: Registry) -> list[Any]:
+def _bits(value: Any, names: Names, registry: Registry) -> list[Any]:
+    """Random bits of NumPy."""
+    if isinstance(value, np.random.SeedSequence) or "spawn" in names.names:
+        raise UnfollowedError(f"it reads a {type(value).__name__}, which counts its children")
+    read, put = (lambda: _Frozen(value.state)), (lambda then: setattr(value, "state", then.state))
+    registry.state(id(value), "a random state", read, put)
+    return []
+
+
+def _random(value: Any, names: Names, registry: Registry) -> list[Any]:
+    if "spawn" in names.names and isinstance(value, np.random.Generator):
+        raise UnfollowedError("it spawns from a random generator, which counts its children")
     if isinstance(value, random.Random):
         registry.state(id(value), "a random state", value.getstate, value.setstate)
     elif isinstance(value, np.random.Generator):
@@ -161,7 +208,7 @@ def _random(value: Any, _names: Names, registry: Registry) -> list[Any]:
     else:
         read = lambda: _Frozen(value.get_state(legacy=False))  # noqa: E731
         registry.state(id(value), "a random state", read, lambda then: value.set_state(then.state))
-    return []
+    return _attributes(value, names, registry) if is_programs(type(value)) else []
 
 
 def _context_variable(value: Any, _names: Names, registry: Registry) -> list[Any]:
@@ -186,7 +233,7 @@ def _buffer(value: Any, _names: Names, registry: Registry) -> list[Any]:
     return []
 
 
-def _cached(value: Any, _names: Names, registry: Registry) -> list[Any]:
+def _cached(value: Any, names: Names, registry: Registry) -> list[Any]:
     """A function that remembers what it gave."""
 
     def read() -> Any:
@@ -194,7 +241,7 @@ def _cached(value: Any, _names: Names, registry: Registry) -> list[Any]:
         return (info.misses, info.currsize, *_remembered(value))
 
     given = registry.state(id(value), f"what {value.__name__} remembers", read)
-    return [value.__wrapped__, *given]
+    return [value.__wrapped__, *given, *_attributes(value, names, registry)]
 
 
 def _remembered(value: Any) -> list[Any]:
@@ -213,8 +260,21 @@ def _reference(value: Any, _names: Names, registry: Registry) -> list[Any]:
     return [registry.state(id(value), "what a weak reference leads to", value)]
 
 
-def _namespace(value: Any, _names: Names, registry: Registry) -> list[Any]:
-    return _whole(value, registry)
+def _namespace(value: Any, names: Names, registry: Registry) -> list[Any]:
+    kind = _class(type(value), names, registry) if is_programs(type(value)) else []
+    return _whole(value, registry) + kind
+
+
+def _thread_local(value: Any, names: Names, registry: Registry) -> list[Any]:
+    """What this thread has; another thread has its own."""
+    registry.state(id(value), "a threading.local", lambda: tuple(vars(value).items()))
+    kind = _class(type(value), names, registry) if is_programs(type(value)) else []
+    return [*vars(value).values(), *kind]
+
+
+def _error(value: BaseException, names: Names, registry: Registry) -> list[Any]:
+    registry.state(("args", id(value)), "an error's args", lambda: value.args)
+    return [*value.args, *_attributes(value, names, registry)]
 
 
 def _referents(value: Any, _names: Names, _registry: Registry) -> list[Any]:
@@ -223,6 +283,8 @@ def _referents(value: Any, _names: Names, _registry: Registry) -> list[Any]:
 
 
 def _object(value: Any, names: Names, registry: Registry) -> list[Any]:
+    if isinstance(value, np.void):
+        raise UnfollowedError("it reads a NumPy record, which can be changed in place")
     if isinstance(value, PLAIN):  # of a class of its own
         return _attributes(value, names, registry)
     if world.is_used_up(value):
@@ -243,6 +305,9 @@ def _attributes(value: Any, names: Names, registry: Registry) -> list[Any]:
     if is_programs(type(value)):
         registry.kind(value)
         found += _class(type(value), names, registry)
+    for name in names.sets:
+        if isinstance(getattr(type(value), name, None), property):
+            _settable(value, name, registry)
     held = world.fields_of(value)
     if held is not None and names.reads_anything:
         found += registry.items(held)
@@ -252,6 +317,19 @@ def _attributes(value: Any, names: Names, registry: Registry) -> list[Any]:
         if names.reads_anything or name in names.names:
             found.append(_slot(value, name, registry))
     return found
+
+
+def _settable(value: Any, name: str, registry: Registry) -> None:
+    """A property that a step sets: of a layer, for one."""
+    try:
+        registry.state(
+            ("property", id(value), name),
+            f"{name} of a {type(value).__name__}",
+            functools.partial(getattr, value, name),
+            functools.partial(setattr, value, name),
+        )
+    except Exception:  # it cannot be read yet
+        return
 
 
 def _slot(value: Any, name: str, registry: Registry) -> Any:
@@ -306,8 +384,12 @@ _LOOKS: list[tuple[Any, Any]] = [
     (weakref.ref, _reference),
     (types.SimpleNamespace, _namespace),
     ((types.MappingProxyType, *_VIEWS), _referents),
-    (threading.local, lambda value, _, registry: registry.items(value.__dict__)),
+    (threading.local, _thread_local),
+    ((np.random.BitGenerator, np.random.SeedSequence), _bits),
+    (BaseException, _error),
+    (types.CellType, lambda value, _, registry: [_cell(value, registry)]),
+    (types.MethodWrapperType, lambda value, *_: [value.__self__]),
     ((staticmethod, classmethod), lambda value, *_: [value.__func__]),
-    (property, lambda *_: []),
+    (property, lambda value, *_: [value.fget] if value.fget is not None else []),
 ]
 """Kinds of objects, the more special before the more common, and how to look into each."""

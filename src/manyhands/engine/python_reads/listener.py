@@ -16,6 +16,7 @@ from typing import Any
 
 from manyhands.engine.python_reads.inside import UnfollowedError
 from manyhands.engine.python_reads.names import names_of
+from manyhands.engine.python_reads.of_keras import KINDS
 from manyhands.engine.python_reads.owners import Owner, owner_of
 from manyhands.engine.python_reads.reach import Reach
 from manyhands.engine.python_reads.world import asks_the_world
@@ -31,6 +32,8 @@ class Listener:
     def __init__(self, reach: Reach, *, is_frozen: bool = False) -> None:
         self.keras: dict[int, tuple[Any, set[str]]] = {}
         """Keras' objects whose functions ran, and what those name."""
+        self.draws_seeds = False
+        """Whether the program's own seed generator was asked for."""
         self.failed: BaseException | None = None
         """Why the step cannot be compiled, also where it caught the error itself."""
         self._is_frozen = is_frozen
@@ -113,19 +116,29 @@ class Listener:
             self._reach.made.add(id(_self_of(frame)))
         if owner is Owner.KERAS:
             self._note(frame)
+            if frame.f_code.co_name == "global_seed_generator":
+                self.draws_seeds = True
         elif owner is Owner.ERRORS:
             self._note_error(frame)
         elif owner is Owner.FILES:
-            if _is_followed(frame.f_back):
-                raise UnfollowedError(f"it calls numpy.{frame.f_code.co_name}, for a file")
+            if not frame.f_code.co_name.startswith("<"):
+                raise UnfollowedError(f"it calls numpy's {frame.f_code.co_name}, for a file")
         elif owner is Owner.PROGRAM or _is_followed(frame):
             self._reach.function(frame, by_library=_by_library(frame))
+            if owner is Owner.PROGRAM:
+                self._note_method(frame)
 
     def _note_error(self, frame: types.FrameType) -> None:
         """Remember that the step needed a value, whoever catches the error."""
         error = _self_of(frame)
         if frame.f_code.co_name == "__init__" and isinstance(error, Exception):
             self.failed = self.failed or error
+
+    def _note_method(self, frame: types.FrameType) -> None:
+        """Note that a program's function stands for a method of one of Keras' objects."""
+        of = _self_of(frame)
+        if isinstance(of, KINDS) and id(of) not in self._reach.made:
+            self.keras.setdefault(id(of), (of, set()))[1].add(frame.f_code.co_name)
 
     def _note(self, frame: types.FrameType) -> None:
         of = _self_of(frame)
@@ -141,12 +154,12 @@ class Listener:
             self._reach.returned(caller, given)
 
     def _asks(self, frame: types.FrameType, owner: Owner, function: Any) -> None:
-        if owner not in (Owner.PROGRAM, Owner.PYTHON):
+        if owner not in (Owner.PROGRAM, Owner.PYTHON, Owner.KERAS):
             return
         if _is_import(frame):
             return
         asked = asks_the_world(function)
-        if asked is not None and (owner is Owner.PROGRAM or _is_followed(frame)):
+        if asked is not None and (owner is Owner.PROGRAM or _is_followed(frame, also=Owner.KERAS)):
             raise UnfollowedError(f"it calls {asked}, which a compiled step would call only once")
 
 
@@ -159,9 +172,9 @@ def _self_of(frame: types.FrameType) -> Any:
     return frame.f_locals.get(names[0]) if names and frame.f_code.co_argcount else None
 
 
-def _is_followed(frame: types.FrameType | None) -> bool:
+def _is_followed(frame: types.FrameType | None, also: Owner = Owner.PYTHON) -> bool:
     """Whether a function of Python's own was called by the program."""
-    while frame is not None and owner_of(frame) is Owner.PYTHON:
+    while frame is not None and owner_of(frame) in (Owner.PYTHON, also):
         frame = frame.f_back
     return frame is not None and owner_of(frame) is Owner.PROGRAM
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_BY_NAME = {"getattr", "hasattr", "setattr", "delattr"}
+BY_NAME = {"getattr", "hasattr", "setattr", "delattr"}
 _ANYTHING = {
     "vars", "dir", "__dict__", "__getattribute__", "__reduce_ex__", "__reduce__", "__getstate__",
-    "eval", "exec", "dumps",
+    "eval", "exec", "dumps", "attrgetter", "methodcaller", "getmembers", "getattr_static",
 }  # fmt: skip
 _IMPORTS = {"__import__", "import_module"}
 _SIMPLE = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME")
@@ -33,6 +33,10 @@ class Names:
     imports: tuple[str, ...]
     reads_anything: bool
     """Whether it can read attributes that it does not name: `getattr(x, name)`, `vars(x)`."""
+    globals: frozenset[str] = frozenset()
+    """The names that it looks up in its module."""
+    sets: frozenset[str] = frozenset()
+    """The attributes that it sets."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -44,8 +48,28 @@ def names_of(code: types.CodeType) -> Names:
     if named & _IMPORTS:
         imports += tuple(const for const in code.co_consts if isinstance(const, str))
     anything = bool(named & _ANYTHING) or any(step.opname == "MATCH_CLASS" for step in steps)
-    anything = anything or (bool(named & _BY_NAME) and _reads_by_name(steps))
-    return Names(frozenset(named.union(_words(code.co_consts))), imports, anything)
+    anything = anything or (bool(named & BY_NAME) and _reads_by_name(steps))
+    return Names(
+        frozenset(named.union(_words(code.co_consts))),
+        imports,
+        anything,
+        frozenset(step.argval for step in steps if step.opname.endswith(("_GLOBAL", "_NAME"))),
+        frozenset(step.argval for step in steps if step.opname in ("STORE_ATTR", "DELETE_ATTR"))
+        | (frozenset(_words(code.co_consts)) if "setattr" in named else frozenset()),
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def widened(names: Names, words: tuple[str, ...], anything: bool) -> Names:
+    """Give names, and more: words of texts that it formats, or any attribute at all."""
+    more = frozenset(_words(words))
+    return Names(
+        names.names | more,
+        names.imports,
+        names.reads_anything or anything,
+        names.globals,
+        names.sets,
+    )
 
 
 def _words(constants: tuple[Any, ...]) -> Iterator[str]:
@@ -61,7 +85,7 @@ def _reads_by_name(steps: list[dis.Instruction]) -> bool:
     """Whether `getattr` or a relative is called with a name that is not a plain constant."""
     steps = [step for step in steps if step.opname != "PUSH_NULL"]
     for place, step in enumerate(steps):
-        if step.argval not in _BY_NAME or step.opname == "LOAD_CONST":
+        if step.argval not in BY_NAME or step.opname == "LOAD_CONST":
             continue
         if not step.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME")):
             return True

@@ -12,9 +12,10 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras.src.backend.common import global_state
 
 from manyhands.engine.python_reads.owners import is_programs
-from manyhands.engine.python_reads.watches import Array, Fields, Items, OfMany
+from manyhands.engine.python_reads.watches import Array, Fields, Items, Kind, OfMany, State
 
 _BOOKKEEPING = {
     "_losses", "_loss_ids", "_called", "_metrics", "_post_track_variable", "_lock", "_tracker",
@@ -25,7 +26,7 @@ _BOOKKEEPING = {
 _OF_A_VARIABLE = ("_trainable", "_regularizer", "_constraint", "_autocast")
 _CALLED = {"call", "__call__", "build", "update_step", "update_state", "result", "compute_loss"}
 """Methods that Keras calls on a program's behalf."""
-_KINDS = (
+KINDS = (
     keras.Operation,
     keras.losses.Loss,
     keras.metrics.Metric,
@@ -47,7 +48,8 @@ def watches_of_keras(noted: Iterable[tuple[Any, set[str]]]) -> Iterator[Any]:
     yield from (OfMany(variables, name) for name in _OF_A_VARIABLE if variables)
     named: dict[type, set[str]] = {}
     for of, names in noted:
-        if isinstance(of, _KINDS):
+        if isinstance(of, KINDS):
+            yield Kind(of)
             yield from _fields(of, names - _BOOKKEEPING)
             for kind in type(of).__mro__:
                 named.setdefault(kind, set()).update(names)
@@ -55,10 +57,21 @@ def watches_of_keras(noted: Iterable[tuple[Any, set[str]]]) -> Iterator[Any]:
         yield from _class(kind, names)
 
 
+def watch_of_seeds() -> Any:
+    """Watch which seed generator is the program's: `set_random_seed` makes another."""
+    return State("the program's seed generator", _program_generator)
+
+
+def _program_generator() -> Any:
+    return global_state.get_global_attribute("global_seed_generator")
+
+
 def _fields(of: Any, names: set[str]) -> Iterator[Any]:
     held = vars(of)
     own = {name for kind in type(of).__mro__ if is_programs(kind) for name in vars(kind)}
     fields = Fields(of, held)
+    if not isinstance(of, keras.layers.Layer):  # of which there are many: people patch `call`
+        own |= {name for name in names if callable(getattr(type(of), name, None))}
     fields.add(name for name in names | {"call"} if name in held or name in own | {"call"})
     yield fields
     for name in names & held.keys():

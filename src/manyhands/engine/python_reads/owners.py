@@ -46,9 +46,12 @@ _SPECIAL = {
     "numpy.lib._npyio_impl": Owner.FILES,
     "numpy.lib._format_impl": Owner.FILES,
     "numpy.lib._datasource": Owner.FILES,
+    "numpy._core.memmap": Owner.FILES,
     "jax._src.errors": Owner.ERRORS,
     "manyhands.data.dataset.randomness": Owner.ERRORS,
 }
+_ACTING = ("keras.src.callbacks", "keras.src.utils.progbar")
+"""Of Keras: what is there to act, and is followed like the program's own."""
 _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
 _owner_of_module: dict[str, Owner] = {}
 
@@ -67,6 +70,8 @@ def owner_of_module(module: str) -> Owner:
     top = module.split(".")[0]
     if module in _SPECIAL:
         return _SPECIAL[module]
+    if module.startswith(_ACTING):
+        return Owner.PROGRAM
     if top in _LIBRARIES or top.startswith("namedtuple_"):
         return Owner.LIBRARY
     if top == "keras":
@@ -92,4 +97,9 @@ def is_a_librarys(value: object) -> bool:
 def is_programs(value: object) -> bool:
     """Whether a class or function is of the program."""
     module = getattr(value, "__module__", None)
+    if module == "builtins" and isinstance(value, type):
+        return bool(value.__flags__ & _MADE_IN_PYTHON)  # by `exec`, without a module of its own
     return owner_of_module(module if isinstance(module, str) else "") is Owner.PROGRAM
+
+
+_MADE_IN_PYTHON = 1 << 9

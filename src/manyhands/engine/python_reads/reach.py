@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import operator
 import sys
 import types
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from typing import Any
 import keras
 
 from manyhands.engine.python_reads.inside import CONTAINERS, inside
-from manyhands.engine.python_reads.names import Names, names_of
+from manyhands.engine.python_reads.names import BY_NAME, Names, names_of, widened
 from manyhands.engine.python_reads.owners import is_programs
 from manyhands.engine.python_reads.registry import Registry
 from manyhands.engine.python_reads.watches import PLAIN
@@ -49,7 +50,11 @@ class Reach:
         """See what a function can read, before it runs."""
         names = names_of(frame.f_code)
         self._see_cells(frame.f_code, by_library=by_library)
-        found = [*self._global_names(frame, names), *_imported(frame, names)]
+        found = self._global_names(frame, names)
+        names = _widened(names, found)
+        if names.imports:
+            self.registry.fields("sys.modules", sys.modules, names.imports)
+        found += _imported(frame, names)
         for value in list(frame.f_locals.values()):
             if self._was_there(value) or (by_library and self._is_somebodys(value)):
                 found.append(value)
@@ -77,7 +82,8 @@ class Reach:
 
     def _global_names(self, frame: types.FrameType, names: Names) -> list[Any]:
         held, builtins = frame.f_globals, frame.f_builtins
-        read = [name for name in names.names if name in held or name in builtins]
+        wanted = names.names | names.globals if names.reads_anything else names.globals
+        read = [name for name in wanted if name in held or name in names.globals]
         self.registry.fields("builtins", builtins, [n for n in read if n in builtins])
         return self.registry.fields(held.get("__name__", "globals"), held, read)
 
@@ -132,6 +138,18 @@ class Reach:
             if isinstance(value, types.FunctionType):
                 self._ran.add(id(value.__code__))
             waiting.extend(inside(value, names, self.registry))
+
+
+_READERS = (getattr, vars, dir, operator.attrgetter, operator.methodcaller)
+
+
+def _widened(names: Names, found: list[Any]) -> Names:
+    """Know a `getattr` by another name, and texts from elsewhere that name attributes."""
+    anything = any(value is reader for value in found for reader in _READERS)
+    anything = anything and not names.reads_anything and not names.names & BY_NAME
+    formats = bool(names.names & {"format", "format_map"})
+    words = tuple(value for value in found if type(value) is str) if formats else ()
+    return widened(names, words, anything) if anything or words else names
 
 
 def _imported(frame: types.FrameType, names: Names) -> list[Any]:

@@ -5,12 +5,13 @@ In: objects.  Out: their watches, and what those hold, which may be looked into 
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from manyhands.engine.python_reads.watches import Array, Fields, Items, Kind, State
+from manyhands.engine.python_reads.watches import Array, Code, Fields, Items, Kind, State
 
 
 class Registry:
@@ -48,6 +49,12 @@ class Registry:
         """Watch an array's numbers."""
         if id(held) not in self.watches:
             self.watches[id(held)] = Array(held)
+
+    def function(self, held: types.FunctionType) -> None:
+        """Watch a function's code and defaults."""
+        if id(held) not in self.watches:
+            self.held[id(held)] = held
+            self.watches[id(held)] = Code(held)
 
     def kind(self, of: Any) -> None:
         """Watch an object's class."""

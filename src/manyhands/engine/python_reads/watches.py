@@ -10,12 +10,15 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import types
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import keras
 import numpy as np
+
+from manyhands.engine.fingerprint import fingerprint
 
 MISSING = type("Missing", (), {"__repr__": lambda _: "nothing"})()
 """What an attribute, slot or variable holds that is not set."""
@@ -150,8 +153,8 @@ class Items:
     def is_like(self, other: Any, alike: Alike) -> bool:
         """Whether a container holds the same things; if so, that one is watched later."""
         keys, values = items_of(other)
-        if isinstance(other, set):
-            return other is self.held and set(values) == set(self._values)
+        if isinstance(other, set) and other is not self.held:
+            return False
         if len(values) != len(self._values) or not all(map(alike, values, self._values)):
             return False
         if keys is not None and not all(map(_same_key, keys, self._keys or ())):
@@ -253,6 +256,56 @@ class Array:
         return ()
 
 
+class Code:
+    """A function's code, defaults and attributes; one made anew that is the same may follow it."""
+
+    __slots__ = ("_named", "_value", "held")
+
+    def __init__(self, held: types.FunctionType) -> None:
+        self._watch(held)
+
+    def _watch(self, held: types.FunctionType) -> None:
+        self.held = held
+        self._value = _parts_of(held)
+        self._named = dict(held.__kwdefaults__ or {}), dict(held.__dict__)
+
+    def holds(self, alike: Alike) -> bool:
+        """Whether they are what they were."""
+        return alike(_parts_of(self.held), self._value)
+
+    def is_like(self, other: Any, alike: Alike) -> bool:
+        """Whether a function that closes over nothing was only made anew."""
+        closes = self.held.__closure__ or other.__closure__
+        named = self.held.__dict__ or other.__dict__
+        if closes or named or fingerprint(other) != fingerprint(self.held):
+            return False
+        alike.later.append(functools.partial(self._watch, other))
+        return True
+
+    def flat(self) -> Flat:
+        """Give all of them."""
+        return [(_parts_of, self.held, self._value)]
+
+    def restore(self) -> None:
+        """Put them back."""
+        held = self.held
+        if all(map(operator.is_, _parts_of(held), self._value)):
+            return
+        held.__code__, held.__defaults__ = self._value[:2]
+        if held.__kwdefaults__ or self._named[0]:
+            held.__kwdefaults__ = self._named[0]
+        held.__dict__.clear()
+        held.__dict__.update(self._named[1])
+
+    def changed(self) -> str:
+        """Name the function."""
+        return f"{self.held.__name__}'s defaults"
+
+    def values(self) -> Iterable[Any]:
+        """List nothing: its cells and defaults are watched by themselves."""
+        return ()
+
+
 class State:
     """What something else holds, as a value that can be compared: a random state, a slot."""
 
@@ -288,24 +341,28 @@ class State:
 class Kind:
     """The class that an object is of."""
 
-    __slots__ = ("_kind", "_of")
+    __slots__ = ("_held", "_kind", "_of")
 
     def __init__(self, of: Any) -> None:
-        self._of, self._kind = of, type(of)
+        self._of = of
+        self._kind, self._held = _kind_of(of)
 
     def holds(self, alike: Alike) -> bool:
-        """Whether it is still of that class."""
+        """Whether it is still of that class, with the same dictionary."""
         del alike
-        return type(self._of) is self._kind
+        kind, held = _kind_of(self._of)
+        return kind is self._kind and held is self._held
 
     def flat(self) -> Flat:
-        """Give the class."""
-        return [(_kind_of, self._of, (self._kind,))]
+        """Give both."""
+        return [(_kind_of, self._of, (self._kind, self._held))]
 
     def restore(self) -> None:
         """Give the object its class back."""
         if type(self._of) is not self._kind:
             self._of.__class__ = self._kind
+        if _kind_of(self._of)[1] is not self._held:
+            self._of.__dict__ = self._held
 
     def changed(self) -> str:
         """Name the class."""
@@ -349,6 +406,14 @@ class OfMany:
         return self._values
 
 
+def _parts_of(function: types.FunctionType) -> tuple[Any, ...]:
+    """List a function's code and defaults, and how many of each there are."""
+    named, own = function.__kwdefaults__ or {}, function.__dict__
+    numbers = len(named), len(own)
+    parts = (*named, *named.values(), *own, *own.values())
+    return (function.__code__, function.__defaults__, *numbers, *parts)
+
+
 def items_of(held: Any) -> tuple[list[Any] | None, list[Any]]:
     """List a dict's keys and values, or no keys and the items of another container."""
     if isinstance(held, dict):
@@ -382,15 +447,20 @@ def _is_of_a_model(value: Any) -> bool:
 
 
 def _same_key(now: Any, then: Any) -> bool:
-    return now is then or (type(now) is type(then) and now == then)
+    if now is then:
+        return True
+    return type(now) is type(then) and isinstance(now, PLAIN) and same_plain(now, then)
 
 
 def _one(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda held: (held[names[0]],)
 
 
-def _kind_of(value: Any) -> tuple[type]:
-    return (type(value),)
+def _kind_of(value: Any) -> tuple[type, Any]:
+    try:
+        return type(value), object.__getattribute__(value, "__dict__")
+    except AttributeError:  # it has slots
+        return type(value), None
 
 
 def _called(value: Any) -> str:

@@ -18,14 +18,14 @@ import numpy as np
 _OUTSIDE = {
     "time", "posix", "nt", "_io", "io", "_socket", "select", "_posixsubprocess", "_queue", "mmap",
     "_sqlite3", "_multiprocessing", "termios", "readline", "resource", "_ctypes", "_winapi",
-    "msvcrt",
+    "msvcrt", "_warnings", "_lsprof", "_locale",
 }  # fmt: skip
 """C modules whose functions ask the world, or tell it something."""
 _HARMLESS = {"fspath", "getpid", "text_encoding", "_path_splitroot_ex", "_path_normpath"}
 _BUILTINS = {"open", "input", "print", "globals", "breakpoint"}
 _NAMED = {
     "datetime.now", "datetime.today", "datetime.utcnow", "date.today", "start_new_thread",
-    "start_joinable_thread",
+    "start_joinable_thread", "get_ident", "get_native_id", "setprofile", "settrace",
 }  # fmt: skip
 _NUMPY_FILES = {"fromfile", "tofile", "dump"}
 
@@ -61,14 +61,16 @@ _FIXED = (
     types.MethodDescriptorType,
     types.ClassMethodDescriptorType,
     types.WrapperDescriptorType,
-    types.MethodWrapperType,
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
     type(Ellipsis),
     type(NotImplemented),
     operator.itemgetter,
-    BaseException,
 )
+_C_ITERATORS = {"builtins", "itertools", "re", "_sre", "numpy", "_functools", "collections"}
+_DIGESTS = {"_hashlib", "_blake2", "_md5", "_sha1", "_sha2", "_sha3", "zlib", "_random"}
+"""C modules whose objects take something in, and show it only in the end."""
+_LOCKS = {"locked", "acquire", "acquire_lock", "_is_owned"}
 _SILENT_TYPES = {
     "_io", "_thread", "_socket", "jaxlib", "jaxlib._jax", "jaxlib.xla_extension", "_abc", "optree",
     "jax", "_queue", "typing",
@@ -87,6 +89,8 @@ def asks_the_world(function: Any) -> str | None:
         return None if name in _HARMLESS else f"{module}.{name}"
     if name in _NAMED:
         return name
+    if type(owner).__module__ == "_thread" and name.split(".")[-1] in _LOCKS:
+        return name
     if module == "numpy" or isinstance(owner, np.ndarray):
         return name if name.split(".")[-1] in _NUMPY_FILES else None
     if module is None and type(owner).__module__ in _OUTSIDE:
@@ -96,7 +100,9 @@ def asks_the_world(function: Any) -> str | None:
 
 def is_used_up(value: Any) -> bool:
     """Whether reading from an object changes it, and nobody can look without reading."""
-    return isinstance(value, _USED_UP)
+    kind = type(value)
+    is_iterator = hasattr(kind, "__next__") and kind.__module__ in _C_ITERATORS
+    return is_iterator or isinstance(value, _USED_UP) or kind.__module__ in _DIGESTS
 
 
 def is_fixed(value: Any) -> bool:
