@@ -49,6 +49,77 @@ strategy = mh.MirroredStrategy()
 """
 
 PROGRAMS = {
+    "steps of a custom loop beside everything else": """
+made, alone = model(strategy), model(strategy)
+from manyhands.checkpoint import Checkpoint
+import tempfile
+place, rows = tempfile.mkdtemp(), x[:16]
+def looped(model, turns):
+    optimizer = keras.optimizers.SGD(0.01)
+    optimizer.build(model.trainable_variables)
+    def step(x):
+        with mh.GradientTape() as tape:
+            loss = keras.ops.mean((model(x, training=True) - 1) ** 2)
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        return loss
+    for _ in range(turns):
+        float(strategy.run(step, args=(rows,)))
+def repeat(call, turns=40):
+    def run():
+        for _ in range(turns):
+            call()
+    return run
+checkpoint = Checkpoint(model=made)
+in_threads(
+    lambda: looped(made, 60),
+    repeat(lambda: made.predict(x, verbose=0)),
+    repeat(lambda: made.evaluate(x, y, verbose=0)),
+    repeat(lambda: made.predict_on_batch(rows)),
+    repeat(lambda: made(rows)),
+    repeat(lambda: (checkpoint.save(place + "/c"), checkpoint.sync()), 10),
+    repeat(lambda: made.save(place + "/m.keras"), 5),
+    repeat(made.get_weights),
+    repeat(lambda: strategy.run(lambda x: made(x), args=(rows,))),
+)
+looped(alone, 60)
+same(made, alone)
+""",
+    "a custom loop that only reads, beside a fit": """
+made, alone = model(strategy), model(strategy)
+in_threads(
+    lambda: made.fit(x, y, batch_size=16, epochs=6, shuffle=False, verbose=0),
+    lambda: [strategy.run(lambda x: made(x), args=(x[:8],)) for _ in range(60)],
+)
+alone.fit(x, y, batch_size=16, epochs=6, shuffle=False, verbose=0)
+same(made, alone)
+""",
+    "a custom loop that trains, beside a fit": """
+made = model(strategy)
+begun, done = threading.Event(), threading.Event()
+optimizer = keras.optimizers.SGD(0.01)
+optimizer.build(made.trainable_variables)
+def step(x):
+    with mh.GradientTape() as tape:
+        loss = keras.ops.mean(made(x, training=True) ** 2)
+    optimizer.apply(tape.gradient(loss, made.trainable_variables), made.trainable_variables)
+    return loss
+strategy.run(step, args=(x[:8],))
+class Wait(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        begun.set()
+        done.wait(60)
+def train():
+    assert begun.wait(60)
+    try:
+        strategy.run(step, args=(x[:8],))
+    except mh.errors.ScopeError as error:
+        assert "Another thread is training this model" in str(error), error
+    else:
+        raise AssertionError("it was not refused")
+    finally:
+        done.set()
+in_threads(lambda: made.fit(x, y, epochs=1, verbose=0, callbacks=[Wait()]), train)
+""",
     "many predict": """
 made = model(strategy)
 want = {rows: made.predict(x[:rows], batch_size=16, verbose=0) for rows in range(8, 97, 8)}

@@ -24,6 +24,7 @@ from manyhands.checkpoint.manifest import ARRAYS, ArraySpec, Node, write_manifes
 from manyhands.checkpoint.proof import remember
 from manyhands.checkpoint.state_json import encode
 from manyhands.engine.keras_inside.creation import is_given_away, is_tracing, peek, sync_model
+from manyhands.engine.launches import launching
 from manyhands.errors import explain
 
 
@@ -69,8 +70,9 @@ def snapshot(root: Any, *also: Any) -> Snapshot:
     for node in found:
         if node.kind == "variable":
             refuse_given_away(node.key, node.thing)
-    variables = {node.key: peek(node.thing) for node in found if node.kind == "variable"}
-    arrays = _copies({key: value for key, value in variables.items() if value is not None})
+    with launching:  # no thread's step uses up what is being copied
+        variables = {node.key: peek(node.thing) for node in found if node.kind == "variable"}
+        arrays = _copies({key: value for key, value in variables.items() if value is not None})
     return Snapshot(tuple(_node(node, arrays) for node in found), arrays)
 
 

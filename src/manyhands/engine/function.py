@@ -22,6 +22,7 @@ from manyhands.data.dataset.randomness import NotTraceable
 from manyhands.engine.dict_order import as_key, in_order, map_in_order, order_of
 from manyhands.engine.interrupts import interrupts
 from manyhands.engine.jax_inside import is_eager, is_tracer, settings
+from manyhands.engine.keras_inside.turns import Touched
 from manyhands.engine.placement import Placement
 from manyhands.engine.python_reads import PythonReads, UnfollowedError
 from manyhands.engine.step_program import Rows, StepProgram, place_rows
@@ -39,6 +40,12 @@ def refuse_to_print() -> None:
     step = current_step()
     if step is not None and step.shows_values:
         raise NeedsValuesError("it prints a tensor")
+
+
+def refuse_in_step(what: str) -> None:
+    """Keep what must happen each time a step runs out of a trace, where it would happen once."""
+    if current_step() is not None:
+        raise NeedsValuesError(what)
 
 
 class LoopsOverDataError(NeedsValuesError):
@@ -141,6 +148,8 @@ class Function:
         self._num_calls = 0
         self._num_changes = 0
         self._variants: dict[Hashable, list[_Variant]] = {}
+        self.touched = Touched()
+        """The models whose turns a call takes, where several threads use them."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
@@ -273,6 +282,7 @@ class Function:
             undo()  # it may do all of it again, eagerly
             raise
         placement = self.placement or traced.placement
+        self.touched.add(traced.written, traced.read)
         program = StepProgram(traced, placement, [kind.num_rows for kind in wanted])
         for read in reads:
             read.settle()

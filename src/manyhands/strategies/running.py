@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -52,8 +53,13 @@ class Runner:
             if around is not None:
                 around.placement = around.placement or self._strategy.placement
             return self._inside(step, args, kwargs)
-        with launching:  # threads take turns: their programs share the devices, and the variables
-            return self._function(step)(*args, **kwargs)
+        with launching:
+            function = self._function(step)
+        turns = (
+            nullcontext() if self._strategy.placement.spans_processes else function.touched.taken()
+        )
+        with turns, launching:  # threads share the devices, and the variables
+            return function(*args, **kwargs)
 
     def _function(self, step: Callable[..., Any]) -> Function:
         is_frozen = is_inside_a_function()

@@ -17,7 +17,7 @@ import numpy as np
 
 from manyhands.devices import resolve
 from manyhands.engine.branches import branch, loop
-from manyhands.engine.function import NeedsValuesError
+from manyhands.engine.function import NeedsValuesError, refuse_in_step
 from manyhands.engine.jax_inside import is_eager, is_tracer
 from manyhands.engine.keras_inside.variables import outside_of_steps
 from manyhands.engine.step_scope import current_step
@@ -332,4 +332,5 @@ def group(*inputs: Any, **_: Any) -> None:
 def timestamp(name: Any = None) -> Any:
     """Seconds since 1970."""
     del name
+    refuse_in_step("it asks for the time")
     return np.float64(time.time())

@@ -10,6 +10,7 @@ import numpy as np
 
 from manyhands.data import dataset as native
 from manyhands.data.dataset import FixedLenFeature, TFRecordWriter, VarLenFeature
+from manyhands.engine.function import refuse_in_step
 from manyhands.tf import gfile
 from manyhands.tf.csv import decode_csv
 from manyhands.tf.dtypes import as_dtype, on_device
@@ -25,6 +26,7 @@ def _plain(contents: Any) -> bytes:
 def read_file(filename: Any, name: Any = None) -> Any:
     """Read all of a file."""
     del name
+    refuse_in_step("it reads a file")
     path = _plain(filename) if not isinstance(filename, str | Path) else filename
     path = path.decode() if isinstance(path, bytes) else path
     with gfile.GFile(path, "rb") as file:
@@ -34,6 +36,7 @@ def read_file(filename: Any, name: Any = None) -> Any:
 def write_file(filename: Any, contents: Any, name: Any = None) -> None:
     """Write a file."""
     del name
+    refuse_in_step("it writes a file")
     Path(filename).parent.mkdir(parents=True, exist_ok=True)
     data = _plain(contents)
     Path(filename).write_bytes(data if isinstance(data, bytes) else str(data).encode())

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from manyhands.engine.keras_inside.state import release_state
 from manyhands.engine.roles import Role
@@ -103,9 +104,11 @@ class Turns:
 
     def _take(self, times: int, *, alone: bool = False) -> None:
         me = threading.get_ident()
-        ticket = _Ticket(me, alone)
         with self._changed:
-            if self._owner != me:
+            if self._owner is None and not self._queue and self._host in (None, me):
+                self._owner = me  # as nearly always
+            elif self._owner != me:
+                ticket = _Ticket(me, alone)
                 self._queue.append(ticket)
                 try:
                     self._changed.wait_for(lambda: self._is_next(ticket))
@@ -139,6 +142,51 @@ def turns_of(model: Any) -> Turns:
         with _making:
             found = model.__dict__.setdefault(_TURNS, Turns())
     return found
+
+
+def list_model(model: Any) -> None:
+    """Count a model among those that threads may share."""
+    _models.add(model)
+
+
+_models: WeakSet[Any] = WeakSet()
+
+
+class Touched:
+    """The models that a step touches, found by its variables; all there are, before it is known."""
+
+    def __init__(self) -> None:
+        self._known = False
+        self._models: WeakSet[Any] = WeakSet()
+        self._trained: WeakSet[Any] = WeakSet()
+
+    def add(self, written: Iterable[Any], read: Iterable[Any]) -> None:
+        """Note what a step writes and reads."""
+        self._known = True
+        trained = {id(variable) for variable in written if variable.trainable}
+        touched = {id(variable) for variable in (*written, *read)}
+        for model in list(_models):
+            if any(id(variable) in touched for variable in _variables_of(model)):
+                self._models.add(model)
+            if any(id(variable) in trained for variable in model.trainable_variables):
+                self._trained.add(model)
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Have the turns of all of them, in one order for all threads."""
+        models = sorted(self._models if self._known else _models, key=id)
+        with ExitStack() as stack:
+            for model in models:
+                turns = turns_of(model)
+                if turns.is_in_fit and model in self._trained:
+                    _refuse_training_twice(turns, model, "strategy.run", "train")
+                stack.enter_context(turns.taken())
+            yield
+
+
+def _variables_of(model: Any) -> list[Any]:
+    optimizer = getattr(model, "optimizer", None)
+    return [*model.variables, *(optimizer.variables if optimizer is not None else [])]
 
 
 @contextmanager

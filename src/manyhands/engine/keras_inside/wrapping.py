@@ -30,7 +30,7 @@ from manyhands.engine.keras_inside.epochs import FeedEpochIterator
 from manyhands.engine.keras_inside.saving import install_saving
 from manyhands.engine.keras_inside.state import get_state, release_state
 from manyhands.engine.keras_inside.steps import install_steps
-from manyhands.engine.keras_inside.turns import taking_turns, turns_given, turns_of
+from manyhands.engine.keras_inside.turns import list_model, taking_turns, turns_given, turns_of
 from manyhands.engine.launches import launching
 from manyhands.engine.roles import STATE_PARTS, Role
 from manyhands.tracebacks import for_the_program
@@ -72,6 +72,8 @@ def install(
     _wrap_metrics()
     _wrap_callbacks()
     _wrap_model_call()
+    for name in ("save", "save_weights", "load_weights", "get_weights", "set_weights"):
+        _wrap_in_turn(name)
     install_compiled()
     install_saving()
     for role, function in FUNCTIONS.items():
@@ -86,6 +88,7 @@ def _wrap_init(on_new_model: Callable[[Any], None]) -> None:
     @functools.wraps(original)
     def __init__(self: Any) -> None:  # noqa: N807
         original(self)
+        list_model(self)
         on_new_model(self)
 
     JAXTrainer.__init__ = __init__
@@ -228,6 +231,20 @@ def _wrap_model_call() -> None:
             return original(self, *args, **kwargs)
 
     Model.__call__ = __call__
+
+
+def _wrap_in_turn(name: str) -> None:
+    """Let what goes over all variables wait for its turn: a launch may use up what it reads."""
+    original = getattr(Model, name)
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if launching.is_mine or not is_eager():
+            return original(self, *args, **kwargs)
+        with turns_of(self).taken():
+            return original(self, *args, **kwargs)
+
+    setattr(Model, name, call)
 
 
 def _wrap_make_function(role: Role, function: str) -> None:

@@ -122,7 +122,7 @@ class Listener:
             self._note_error(frame)
         elif owner is Owner.FILES:
             if not frame.f_code.co_name.startswith("<"):
-                raise UnfollowedError(f"it calls numpy's {frame.f_code.co_name}, for a file")
+                raise UnfollowedError(f"it calls {frame.f_code.co_name}, which is for files")
         elif owner is Owner.PROGRAM or _is_followed(frame):
             self._reach.function(frame, by_library=_by_library(frame))
             if owner is Owner.PROGRAM:

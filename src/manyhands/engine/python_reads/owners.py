@@ -47,6 +47,10 @@ _SPECIAL = {
     "numpy.lib._format_impl": Owner.FILES,
     "numpy.lib._datasource": Owner.FILES,
     "numpy._core.memmap": Owner.FILES,
+    "keras.src.saving.saving_lib": Owner.FILES,
+    "keras.src.saving.saving_api": Owner.FILES,
+    "h5py._hl.files": Owner.FILES,
+    "manyhands.tf.gfile": Owner.FILES,
     "jax._src.errors": Owner.ERRORS,
     "manyhands.data.dataset.randomness": Owner.ERRORS,
 }
