@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import gc
+import inspect
 import random
 import threading
 import types
@@ -150,7 +151,7 @@ def _outside_of_library(part: Any) -> Any:
 def _class(value: type, names: Names, registry: Registry) -> list[Any]:
     """A class of the program: what is named of it, and its methods, called by name or not."""
     found: list[Any] = []
-    for kind in (*value.__mro__, *type(value).__mro__):
+    for kind in (*value.__mro__, *inspect.getmro(type(value))):
         if is_programs(kind):
             held = vars(kind)
             methods = [name for name, part in held.items() if _is_code(part)]
@@ -170,7 +171,7 @@ def _class(value: type, names: Names, registry: Registry) -> list[Any]:
 
 def _of_class(kind: type) -> Any:
     """Read what a class derives from, and how much is in it."""
-    return lambda: (kind.__bases__, len(vars(kind)))
+    return lambda: (kind.__bases__, len(vars(kind)), kind.__name__)
 
 
 def _code_of(part: Any) -> Any:
@@ -292,7 +293,8 @@ def _object(value: Any, names: Names, registry: Registry) -> list[Any]:
     if is_a_librarys(value) and type(value).__module__.startswith("numpy"):
         return _whole(value, registry)
     if world.is_fixed(value) or is_a_librarys(value):
-        return []
+        held = world.fields_of(value)
+        return registry.fields(value, held, names.sets) if held is not None else []
     if world.hides_memory(value):
         raise UnfollowedError(
             f"it reads a {type(value).__qualname__}, whose inside Python does not show"
@@ -390,6 +392,6 @@ _LOOKS: list[tuple[Any, Any]] = [
     (types.CellType, lambda value, _, registry: [_cell(value, registry)]),
     (types.MethodWrapperType, lambda value, *_: [value.__self__]),
     ((staticmethod, classmethod), lambda value, *_: [value.__func__]),
-    (property, lambda value, *_: [value.fget] if value.fget is not None else []),
+    (property, lambda value, *_: [] if value.fget is None else [value.fget]),
 ]
 """Kinds of objects, the more special before the more common, and how to look into each."""

@@ -411,7 +411,8 @@ def _parts_of(function: types.FunctionType) -> tuple[Any, ...]:
     named, own = function.__kwdefaults__ or {}, function.__dict__
     numbers = len(named), len(own)
     parts = (*named, *named.values(), *own, *own.values())
-    return (function.__code__, function.__defaults__, *numbers, *parts)
+    texts = function.__name__, function.__doc__
+    return (function.__code__, function.__defaults__, *numbers, *texts, *parts)
 
 
 def items_of(held: Any) -> tuple[list[Any] | None, list[Any]]:

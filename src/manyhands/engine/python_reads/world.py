@@ -26,6 +26,7 @@ _BUILTINS = {"open", "input", "print", "globals", "breakpoint"}
 _NAMED = {
     "datetime.now", "datetime.today", "datetime.utcnow", "date.today", "start_new_thread",
     "start_joinable_thread", "get_ident", "get_native_id", "setprofile", "settrace",
+    "getrecursionlimit",
 }  # fmt: skip
 _NUMPY_FILES = {"fromfile", "tofile", "dump"}
 
@@ -75,6 +76,8 @@ _SILENT_TYPES = {
     "_io", "_thread", "_socket", "jaxlib", "jaxlib._jax", "jaxlib.xla_extension", "_abc", "optree",
     "jax", "_queue", "typing",
 }  # fmt: skip
+_MADE_IN_PYTHON = 1 << 9
+"""A flag of classes that are not C's."""
 _HEAD_BYTES = object.__basicsize__
 _WORD_BYTES = 8
 
@@ -130,7 +133,7 @@ def fields_of(value: Any) -> dict[str, Any] | None:
 
 def slots_of(value: Any) -> list[str]:
     """List the slots of an object."""
-    if type(value).__module__ == "builtins":
+    if not type(value).__flags__ & _MADE_IN_PYTHON:
         return []
     return [name for base in type(value).__mro__ for name in _slots(base)]
 
