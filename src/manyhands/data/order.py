@@ -24,8 +24,10 @@ class RowOrder:
         self.num_batches = -(-num_rows // batch_size)
         self.num_full = num_rows // batch_size
         self._by_batch = shuffle == "batch"
+        draws = bool(shuffle) and not self._by_batch
+        undoable = undoable and draws  # or a seed that a thread sets meanwhile would be undone
         self._before = np.random.get_state(legacy=False) if undoable else None
-        self._order = np.random.permutation(num_rows) if shuffle and not self._by_batch else None
+        self._order = np.random.permutation(num_rows) if draws else None
         self._after = np.random.get_state(legacy=False) if undoable else None
 
     def rows(self, batches: range) -> slice | np.ndarray:
