@@ -12,7 +12,8 @@ QUICK_TO_COMPILE = (
 )
 """Small models compile longer than they run; what they compute does not change.
 
-The last one alone makes it three times as quick.
+The last one alone makes it three times as quick.  With XLA_FLAGS="" they are left out: see
+tests/equality/test_production_flags.py.
 """
 if "cuda" not in os.environ.get("JAX_PLATFORMS", ""):
     os.environ.setdefault("XLA_FLAGS", QUICK_TO_COMPILE)  # for this process and those it starts
@@ -43,6 +44,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # for the programs that tests start:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE)
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(WORTH_KEEPING_S)
+
+
+def pytest_report_header() -> str:
+    return f"XLA_FLAGS: {os.environ.get('XLA_FLAGS') or 'none'}"
 
 
 @pytest.fixture
