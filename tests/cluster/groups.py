@@ -12,6 +12,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import programs
+from tests.forking import Forked
+
 
 def free_ports(count: int) -> list[int]:
     """Find ports that nobody uses."""
@@ -45,15 +48,9 @@ def tf_configs(num_workers: int) -> list[str]:
     ]
 
 
-def start(command: Sequence[str], **environment: str) -> subprocess.Popen:
+def start(command: Sequence[str], **environment: str) -> subprocess.Popen | Forked:
     """Start one process of a group."""
-    return subprocess.Popen(
-        [sys.executable, *command],
-        env=clean_environment(**environment),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return programs.start(command, clean_environment(**environment))
 
 
 def workers(
@@ -67,7 +64,7 @@ def workers(
     return outputs(running, timeout_s)
 
 
-def outputs(running: Sequence[subprocess.Popen], timeout_s: float) -> list[str]:
+def outputs(running: Sequence[subprocess.Popen | Forked], timeout_s: float) -> list[str]:
     """Wait for processes that must succeed; give what they printed."""
     until = time.monotonic() + timeout_s
     try:
