@@ -31,12 +31,19 @@ import keras  # noqa: E402
 import pytest  # noqa: E402
 from keras.src.backend.common import dtypes  # noqa: E402
 
+from tests import durations  # noqa: E402
+
 CACHE = Path(__file__).parents[1] / ".cache" / "xla"
 WORTH_KEEPING_S = 0.05
 """What compiles longer is kept in the cache, for the other worker, other programs, the next run."""
 
 
+pytest_addoption = durations.pytest_addoption
+pytest_collection_modifyitems = durations.pytest_collection_modifyitems
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    durations.pytest_configure(config)
     jax.config.update("jax_default_device", jax.devices("cpu")[0])  # also where there is a GPU
     CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
     jax.config.update("jax_compilation_cache_dir", str(CACHE))
