@@ -36,6 +36,8 @@ def clean_environment(**more: str) -> dict[str, str]:
     paths = [str(root / "tests" / "lean"), str(root / "src"), str(root)]
     paths += [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     ours = {"PYTHONPATH": os.pathsep.join(paths), "MANYHANDS_TIMEOUT": "60"}
+    if "JAX_COMPILATION_CACHE_DIR" in kept:  # of their own: who is killed may leave half a file
+        ours["JAX_COMPILATION_CACHE_DIR"] = kept["JAX_COMPILATION_CACHE_DIR"] + "-of-groups"
     return kept | ours | {"JAX_PLATFORMS": "cpu"} | more  # one GPU does not hold two processes
 
 
