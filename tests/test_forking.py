@@ -77,6 +77,25 @@ def test_it_finds_the_same_world(tmp_path, form, more):
     assert forked[2] == fresh[2]
 
 
+TOGETHER = """
+import jax.numpy, jax.experimental.sparse, manyhands, keras, numpy, sys
+assert jax.numpy.zeros.__module__ == sys.modules["jax.numpy"].zeros.__module__
+assert isinstance(numpy.random.rand(3), numpy.ndarray)
+assert isinstance(keras.ops.ones(3), jax.Array) and jax.Array is sys.modules["jax"].Array
+assert jax.__dict__ is sys.modules["jax"].__dict__ and keras.Model is sys.modules["keras"].Model
+for name in ("numpy", "jax", "keras", "jaxlib", "ml_dtypes"):
+    assert sys.modules[name].__spec__.loader is not sys.meta_path[0], name
+print(keras.ops.sum(keras.ops.ones(3)), numpy.linalg.det(numpy.eye(2)))
+"""
+
+
+@pytest.mark.parametrize("first", ["numpy", "numpy.random", "scipy.linalg", "jaxlib", "keras.ops"])
+def test_packages_come_in_any_order(first):
+    fresh, forked = both(["-c", f"import {first}\n{TOGETHER}"], KERAS_BACKEND="jax")
+    assert fresh[0] == 0, fresh[2]
+    assert forked == fresh
+
+
 ENDS = {
     "a number": "import sys; sys.exit(7)",
     "words": "import sys; sys.exit('words')",

@@ -32,6 +32,7 @@ class Hidden(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._modules = ours
         self._specs = {name: module.__spec__ for name, module in ours.items()}
         self._with_jax = {name for name in ours if name in after_jax}
+        self._brought: set[str] = set()
         for name in set(os.environ) - set(environ):
             del os.environ[name]
 
@@ -57,7 +58,7 @@ class Hidden(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         package = fullname.split(".")[0]
         if fullname not in self._modules or not self._may_come(package):
             return None
-        self._bring(package)
+        self._bring(package, asked_for=fullname)
         return importlib.machinery.ModuleSpec(fullname, self)
 
     def create_module(self, spec: Any) -> ModuleType:
@@ -65,8 +66,9 @@ class Hidden(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Leave it as it is: it has run already."""
-        name = module.__spec__.name if module.__spec__ else module.__name__
-        module.__spec__ = self._specs[name]
+        assert module.__spec__ is not None
+        module.__spec__ = self._specs[module.__spec__.name]
+        self._settle()
 
     # bringing packages back
 
@@ -81,21 +83,29 @@ class Hidden(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             del self._modules[name]
         return False
 
-    def _bring(self, package: str) -> None:
-        """Put back a package; with JAX and Keras all that they have imported."""
+    def _bring(self, package: str, *, asked_for: str) -> None:
+        """Put back a package; with JAX and Keras all that they have imported.
+
+        Not the one that is asked for, which Python puts there: it would load it again.
+        """
         wanted = {name for name in self._modules if name.split(".")[0] == package}
         if package in ("jax", "jaxlib", "keras"):
             wanted |= self._with_jax
         if package == "keras":
             wanted |= set(self._modules)
-        wanted -= set(sys.modules)
-        sys.modules.update({name: self._modules[name] for name in wanted})
-        if "jax" in wanted:
+        self._brought = wanted - set(sys.modules)
+        for name in self._brought - {asked_for}:
+            sys.modules[name] = self._modules[name]
+
+    def _settle(self) -> None:
+        """Do again what depends on the environment, and on chance."""
+        brought, self._brought = self._brought, set()
+        if "jax" in brought:
             for name, value in self._jax_environ.items():
                 os.environ.setdefault(name, value)
             _read_settings(self._modules["jax"])
-        if "numpy" in wanted:
-            self._modules["numpy"].random.seed()  # each process its own, as always
+        if "numpy" in brought:
+            self._modules["numpy"].random.seed()
 
 
 def _read_settings(jax: Any) -> None:

@@ -9,6 +9,7 @@ more.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -50,7 +51,8 @@ class Server:
         head, files, _, _ = socket.recv_fds(self._requests, 8, 4)
         if not head:
             for pid in self._ends:
-                os.killpg(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
             os._exit(0)
         text = b""
         while len(text) < int(head):
