@@ -16,11 +16,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EQUAL = "tests/equality/test_models.py::test_many_devices_equal_one"
-DTYPES = "tests/equality/test_devices_and_dtypes.py"
+FLOAT32 = "tests/equality/test_devices_and_dtypes.py::test_float32"
+LOOP = "tests/strategies/test_custom_loops.py::test_a_loop_equals_keras_on_one_device"
 CHOSEN = {
-    "models": [f"{EQUAL}[{name}-3]" for name in ("mlp", "cnn_batchnorm", "random_layers")],
-    "sequences": [f"{EQUAL}[{name}-3]" for name in ("lstm", "transformer", "stateful_metrics")],
-    "loops": ["tests/strategies/test_custom_loops.py", f"{DTYPES}::test_float32[mlp]"],
+    "fit": [f"{EQUAL}[mlp-3]", f"{EQUAL}[cnn_batchnorm-3]", f"{FLOAT32}[mlp]"],
+    "loops": [f"{LOOP}[4-7-mean]", f"{LOOP}[3-30-by hand]", f"{EQUAL}[own_steps-8]"],
 }
 
 
