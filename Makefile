@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test check format bench clean help
+.PHONY: demo test quick durations check format bench clean help
 
 help:
 	@echo "make demo    train a small model on every device, beside one device"
 	@echo "make test    run the tests"
+	@echo "make quick   run the quick ones, from every room: under two minutes on two cores"
 	@echo "make check   formatting, lint, types, import contracts"
 	@echo "make bench   measure what can be measured on this machine"
 
@@ -24,6 +25,12 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+quick: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
+
+durations: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --write-durations
 
 check: $(READY)
 	$(BIN)/ruff format --check src tests bench examples

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 QUICK_TO_COMPILE = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_parallel_codegen_split_count=1"
+    "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_use_fusion_emitters=false"
 )
-"""Small models compile longer than they run; what they compute does not change."""
+"""Small models compile longer than they run; what they compute does not change.
+
+The last one alone makes it three times as quick.  With XLA_FLAGS="" they are left out: see
+tests/equality/test_production_flags.py.
+"""
 if "cuda" not in os.environ.get("JAX_PLATFORMS", ""):
     os.environ.setdefault("XLA_FLAGS", QUICK_TO_COMPILE)  # for this process and those it starts
+
+# The programs that tests start must not compile all our files each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 import manyhands as mh  # noqa: E402
 
@@ -22,15 +31,30 @@ import keras  # noqa: E402
 import pytest  # noqa: E402
 from keras.src.backend.common import dtypes  # noqa: E402
 
+from tests import durations  # noqa: E402
+
 CACHE = Path(__file__).parents[1] / ".cache" / "xla"
+WORTH_KEEPING_S = 0.05
+"""What compiles longer is kept in the cache, for the other worker, other programs, the next run."""
+
+
+pytest_addoption = durations.pytest_addoption
+pytest_collection_modifyitems = durations.pytest_collection_modifyitems
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    durations.pytest_configure(config)
     jax.config.update("jax_default_device", jax.devices("cpu")[0])  # also where there is a GPU
     CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
     jax.config.update("jax_compilation_cache_dir", str(CACHE))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE)  # for the programs that tests start
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING_S)
+    # for the programs that tests start:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE)
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(WORTH_KEEPING_S)
+
+
+def pytest_report_header() -> str:
+    return f"XLA_FLAGS: {os.environ.get('XLA_FLAGS') or 'none'}"
 
 
 @pytest.fixture

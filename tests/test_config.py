@@ -51,6 +51,7 @@ def test_the_environment_makes_virtual_devices():
         "import manyhands as mh; print(mh.MirroredStrategy().num_replicas_in_sync)",
         MANYHANDS_DEVICES="3",
         JAX_PLATFORMS="cpu",
+        fresh=True,
     )
     assert printed.strip() == "3"
 
@@ -68,6 +69,7 @@ def test_virtual_devices_after_the_start_say_what_to_do():
         mh.config.set_virtual_devices(1)  # what is there already is no error
         """,
         JAX_PLATFORMS="cpu",
+        fresh=True,
     )
     assert done.returncode == 0, done.stderr
     assert "4 asked for; 1 CPU device(s) already started" in done.stdout
@@ -83,22 +85,22 @@ def test_another_backend_is_named():
         except mh.errors.BackendError as error:
             print(error)
     """
-    printed = output_of(source, KERAS_BACKEND="numpy")
+    printed = output_of(source, fresh=True, KERAS_BACKEND="numpy")
     assert "Keras' backend is 'numpy'" in printed
     assert "fix: import manyhands before keras" in printed
 
 
 def test_a_backend_that_is_only_wished_for_is_changed_and_said():
-    done = run(
-        "import manyhands, keras; print(keras.backend.backend())", KERAS_BACKEND="tensorflow"
-    )
+    source = "import manyhands, keras; print(keras.backend.backend())"
+    done = run(source, fresh=True, KERAS_BACKEND="tensorflow")
     assert done.stdout.strip() == "jax"
     assert "unset KERAS_BACKEND" in done.stderr
 
 
 def test_importing_loads_neither_keras_nor_jax():
     printed = output_of(
-        "import sys, manyhands; print([m for m in ('jax', 'keras', 'rich') if m in sys.modules])"
+        "import sys, manyhands; print([m for m in ('jax', 'keras', 'rich') if m in sys.modules])",
+        fresh=True,
     )
     assert printed.strip() == "[]"
 

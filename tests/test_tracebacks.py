@@ -131,7 +131,7 @@ strategy.run(step, args=(np.ones((4, 3), "float32"),))
 
 
 def test_the_last_line_that_a_user_sees():
-    done = run(PROGRAM)
+    done = run(PROGRAM, fresh=True)
     assert done.returncode == 1
     lines = done.stderr.rstrip().splitlines()
     assert lines[-1].startswith("TypeError: dot_general requires contracting dimensions"), lines
@@ -147,7 +147,7 @@ def test_the_last_line_under_manyhands_run(tmp_path):
         "import sys; from manyhands.cli.main import main;"
         f"sys.exit(main(['run', {str(tmp_path / 'train.py')!r}]))"
     )
-    done = run(source)
+    done = run(source, fresh=True)
     lines = done.stderr.rstrip().splitlines()
     assert "JAX" not in lines[-1], lines
     assert [line for line in lines if "File" in line][-1].endswith("in <lambda>")

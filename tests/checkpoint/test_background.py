@@ -177,7 +177,7 @@ def test_a_program_that_ends_finishes_its_save(tmp_path):
         Checkpoint(v=keras.Variable(np.ones(2_000_000, "f4"))).save({str(tmp_path / "ckpt")!r})
         print("end of the program")
     """
-    assert output_of(source) == "end of the program\n"
+    assert output_of(source, fresh=True) == "end of the program\n"
     v = keras.Variable(np.zeros(2_000_000, "f4"))
     Checkpoint(v=v).restore(latest_checkpoint(tmp_path)).assert_consumed()
     assert v.numpy().sum() == 2_000_000

@@ -12,6 +12,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import programs
+from tests.forking import Forked
+
 
 def free_ports(count: int) -> list[int]:
     """Find ports that nobody uses."""
@@ -33,6 +36,8 @@ def clean_environment(**more: str) -> dict[str, str]:
     paths = [str(root / "tests" / "lean"), str(root / "src"), str(root)]
     paths += [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     ours = {"PYTHONPATH": os.pathsep.join(paths), "MANYHANDS_TIMEOUT": "60"}
+    if "JAX_COMPILATION_CACHE_DIR" in kept:  # of their own: who is killed may leave half a file
+        ours["JAX_COMPILATION_CACHE_DIR"] = kept["JAX_COMPILATION_CACHE_DIR"] + "-of-groups"
     return kept | ours | {"JAX_PLATFORMS": "cpu"} | more  # one GPU does not hold two processes
 
 
@@ -45,15 +50,9 @@ def tf_configs(num_workers: int) -> list[str]:
     ]
 
 
-def start(command: Sequence[str], **environment: str) -> subprocess.Popen:
+def start(command: Sequence[str], **environment: str) -> subprocess.Popen | Forked:
     """Start one process of a group."""
-    return subprocess.Popen(
-        [sys.executable, *command],
-        env=clean_environment(**environment),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return programs.start(command, clean_environment(**environment))
 
 
 def workers(
@@ -67,7 +66,7 @@ def workers(
     return outputs(running, timeout_s)
 
 
-def outputs(running: Sequence[subprocess.Popen], timeout_s: float) -> list[str]:
+def outputs(running: Sequence[subprocess.Popen | Forked], timeout_s: float) -> list[str]:
     """Wait for processes that must succeed; give what they printed."""
     until = time.monotonic() + timeout_s
     try:

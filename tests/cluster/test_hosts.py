@@ -7,12 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.groups import clean_environment, last_json
+from tests.waiting import wait_until
 
 PROGRAM = str(Path(__file__).parent / "survival_program.py")
 
@@ -102,9 +102,7 @@ def test_a_host_that_is_cut_off_is_named_on_both_sides(hosts, tmp_path):
     running = hosts.start(
         tmp_path, "--seconds-a-step", "0.1", "--epochs", "400", MANYHANDS_HEARTBEAT="10"
     )
-    while not list(tmp_path.glob("ckpt-1*")):
-        assert all(one.poll() is None for one in running)
-        time.sleep(0.1)
+    wait_until(lambda: list(tmp_path.glob("ckpt-1*")), *running)
     hosts.cut()
     said = [one.communicate(timeout=120)[1] for one in running]
     assert all(one.returncode not in (0, None) for one in running)

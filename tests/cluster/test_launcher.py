@@ -167,7 +167,7 @@ def waiting(tmp_path):
     assert all(map(alive, pids))
     yield running, pids
     running.kill()
-    running.communicate()
+    running.communicate(timeout=60)
 
 
 def alive(pid):

@@ -18,6 +18,7 @@ import pytest
 from tests.cluster.groups import clean_environment, free_ports, last_json, tf_configs
 from tests.disks import mounted
 from tests.once import once
+from tests.waiting import wait_for_line, wait_until
 
 PROGRAM = str(Path(__file__).parent / "survival_program.py")
 NUM_KILLS = 20
@@ -94,6 +95,7 @@ def undisturbed(tmp_path_factory):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 class TestSurvival:
+    @pytest.mark.timeout(900)
     def test_twenty_random_kills(self, undisturbed, tmp_path):
         chosen = random.Random(5)
         slow = [*LONG, "--seconds-a-step", "0.3"]
@@ -113,7 +115,7 @@ class TestSurvival:
         killer = threading.Thread(target=disturb)
         killer.start()
         told, err = finished(running, timeout_s=900)
-        killer.join()
+        killer.join(60)
         assert kills == NUM_KILLS
         assert err.count("starting again") >= NUM_KILLS / 2  # two kills may hit one attempt
         assert told == undisturbed["long"]
@@ -121,10 +123,9 @@ class TestSurvival:
     def test_fewer_processes_go_on_to_the_same_numbers(self, undisturbed, tmp_path):
         slow = ["--float64", "--seconds-a-step", "0.2"]
         running = start(tmp_path, "--processes", "2", arguments=slow)
-        while not list(tmp_path.glob("ckpt-2*")):
-            time.sleep(0.05)
+        wait_until(lambda: list(tmp_path.glob("ckpt-2*")), running)
         os.kill(children_of(running.pid)[1], signal.SIGKILL)
-        running.communicate()
+        running.communicate(timeout=60)
         told, _ = finished(start(tmp_path, "--processes", "1", arguments=["--float64"]))
         for name in ("total", "loss"):
             np.testing.assert_allclose(told[name], undisturbed["short"][name], rtol=1e-9)
@@ -132,9 +133,7 @@ class TestSurvival:
     def test_sigterm_saves_and_the_next_start_goes_on(self, undisturbed, tmp_path):
         slow = ["--float64", "--seconds-a-step", "0.2", "--every-steps", "1000"]
         running = start(tmp_path, "--processes", "2", arguments=slow)
-        assert running.stdout is not None
-        while "training since" not in running.stdout.readline():
-            pass
+        wait_for_line(running, "training since")
         running.send_signal(signal.SIGTERM)
         _, err = running.communicate(timeout=60)
         assert running.returncode == 75, err
@@ -146,8 +145,7 @@ class TestSurvival:
         slow = ["--float64", "--seconds-a-step", "0.3"]
         options = ["--processes", "2", "--max-restarts", "3", "--heartbeat", "10"]
         running = start(tmp_path, *options, arguments=slow)
-        while not list(tmp_path.glob("ckpt-1*")):
-            time.sleep(0.05)
+        wait_until(lambda: list(tmp_path.glob("ckpt-1*")), running)
         victim = children_of(running.pid)[1]
         os.kill(victim, signal.SIGSTOP)
         told, err = finished(running)
@@ -161,8 +159,7 @@ class TestSurvival:
         cut, slow = tmp_path / "cut", ["--seconds-a-step", "0.05"]
         survive = ["--processes", "2", "--max-restarts", "1"]
         running = start(cut, *survive, arguments=[*early, *slow])
-        while not list(cut.glob("ckpt-1[0-9]")):
-            time.sleep(0.02)
+        wait_until(lambda: list(cut.glob("ckpt-1[0-9]")), running, every_s=0.02)
         os.kill(children_of(running.pid)[1], signal.SIGKILL)
         told, err = finished(running)
         assert "restart 1 of 1" in err
@@ -171,8 +168,7 @@ class TestSurvival:
     @pytest.mark.parametrize("scheduler", [None, "TF_CONFIG"])
     def test_machines_start_again_together(self, undisturbed, tmp_path, scheduler):
         machines = two_machines(tmp_path, "--max-restarts", "3", scheduler=scheduler)
-        while not list(tmp_path.glob("ckpt-1*")):
-            time.sleep(0.05)
+        wait_until(lambda: list(tmp_path.glob("ckpt-1*")), *machines)
         os.kill(children_of(machines[1].pid)[0], signal.SIGKILL)
         told, err = finished(machines[0])
         assert "stopped because another process was lost" in err
@@ -184,10 +180,9 @@ class TestSurvival:
     def test_a_machine_that_does_not_come_back_is_left_out(self, undisturbed, tmp_path):
         survive = ["--max-restarts", "1", "--min-processes", "1", "--timeout", "15"]
         machines = two_machines(tmp_path, *survive)
-        while not list(tmp_path.glob("ckpt-1*")):
-            time.sleep(0.05)
+        wait_until(lambda: list(tmp_path.glob("ckpt-1*")), *machines)
         machines[1].kill()
-        machines[1].communicate()
+        machines[1].communicate(timeout=60)
         told, _ = finished(machines[0])
         for name in ("total", "loss"):
             np.testing.assert_allclose(told[name], undisturbed["short"][name], rtol=1e-9)
@@ -210,8 +205,7 @@ def small_disk(tmp_path):
 
 def test_a_full_disk_does_not_stop_training(small_disk, tmp_path):
     running = start(small_disk / "runs", "--processes", "1", arguments=["--seconds-a-step", "0.2"])
-    while not list(small_disk.glob("runs/ckpt-1*")):
-        time.sleep(0.05)
+    wait_until(lambda: list(small_disk.glob("runs/ckpt-1*")), running)
     (small_disk / "rubbish").write_bytes(b"x" * os.statvfs(small_disk).f_bavail * 4096)
     out, _ = running.communicate(timeout=120)
     assert "Training goes on" in out

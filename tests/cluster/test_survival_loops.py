@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 from tests.cluster.groups import launched
 from tests.cluster.test_survival import children_of, finished, start
 from tests.once import once
+from tests.waiting import wait_until
 
 PROGRAM = str(Path(__file__).parent / "survival_loop.py")
 
@@ -38,8 +38,7 @@ class TestLoop:
         running = start(tmp_path, *survive, arguments=slow, program=PROGRAM)
         for victim in (1, 0):
             seen = max_step(tmp_path)
-            while max_step(tmp_path) <= seen:
-                time.sleep(0.05)
+            wait_until(lambda seen=seen: max_step(tmp_path) > seen, running)
             os.kill(children_of(running.pid, "survival_loop")[victim], signal.SIGKILL)
         (tmp_path / "hurry").touch()
         told, err = finished(running)
@@ -49,10 +48,9 @@ class TestLoop:
     def test_another_number_of_processes_goes_on(self, undisturbed, tmp_path):
         slow = ["--seconds-a-step", "0.2"]
         running = start(tmp_path, "--processes", "2", arguments=slow, program=PROGRAM)
-        while max_step(tmp_path) < 2:
-            time.sleep(0.05)
+        wait_until(lambda: max_step(tmp_path) >= 2, running)
         running.kill()
-        running.communicate()
+        running.communicate(timeout=60)
         told, _ = finished(start(tmp_path, "--processes", "3", program=PROGRAM))
         for name in ("total", "last"):
             np.testing.assert_allclose(told[name], undisturbed[name], rtol=1e-9)

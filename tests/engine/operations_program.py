@@ -126,6 +126,8 @@ def main(begin: int, every: int) -> None:
     dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"
     keras.config.set_floatx("float64")
     warnings.simplefilter("ignore")
+    # Most ways to call an operation are wrong, and JAX would tidy up each error's traceback.
+    jax.config.update("jax_traceback_filtering", "off")
     everything = list(found())[begin::every]
     kept = distinct(everything)
     print(f"{len(kept)} of {len(everything)} operations are unlike those before")

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.programs import run_command
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TENSORFLOW = sorted(path.name for path in (EXAMPLES / "tensorflow_programs").glob("*.py"))
 NATIVE = sorted(path.name for path in (EXAMPLES / "native").glob("*.py"))
-TIMEOUT_S = 300
-LEAN = str(Path(__file__).parents[1] / "lean")
+TIMEOUT_S = 280
 
 
 def printed(command, **environment):
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MANYHANDS_", "KERAS_"))}
-    paths = os.pathsep.join(filter(None, [LEAN, clean.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, *map(str, command)],
-        env=clean | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": paths} | environment,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    environment = {"JAX_PLATFORMS": "cpu"} | environment
+    done = run_command(command, timeout_s=TIMEOUT_S, **environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -39,7 +29,7 @@ def losses(text):
 
 
 def under_tensorflows_name(name, devices, *arguments):
-    options = ["-m", "manyhands.cli.main", "run", "--devices", devices]
+    options = ["-m", "manyhands.cli.main", "run", "--devices", str(devices)]
     return losses(printed([*options, EXAMPLES / "tensorflow_programs" / name, *arguments]))
 
 

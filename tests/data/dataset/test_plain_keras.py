@@ -43,4 +43,4 @@ assert np.isfinite(ours.fit(spread, verbose=0).history["loss"][0])
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_a_program_without_a_strategy_fits_a_dataset(beginning):
-    output_of(BEGINNINGS[beginning] + PROGRAM, KERAS_BACKEND="jax")
+    output_of(BEGINNINGS[beginning] + PROGRAM, fresh=True, KERAS_BACKEND="jax")
