@@ -24,6 +24,7 @@ from manyhands.checkpoint.manifest import ARRAYS, ArraySpec, Node, write_manifes
 from manyhands.checkpoint.proof import remember
 from manyhands.checkpoint.state_json import encode
 from manyhands.engine.keras_inside.creation import is_given_away, is_tracing, peek, sync_model
+from manyhands.engine.keras_inside.turns import turns_of_all
 from manyhands.engine.launches import launching
 from manyhands.errors import explain
 
@@ -65,14 +66,16 @@ def snapshot(root: Any, *also: Any) -> Snapshot:
     """Copy the values of everything below an object to the host."""
     refuse_in_trace("Saving a checkpoint")
     found = without_empty(walk(root, *also))
-    for thing in (*also, *(node.thing for node in found)):
-        sync_model(thing)
-    for node in found:
-        if node.kind == "variable":
-            refuse_given_away(node.key, node.thing)
-    with launching:  # no thread's step uses up what is being copied
-        variables = {node.key: peek(node.thing) for node in found if node.kind == "variable"}
-        arrays = _copies({key: value for key, value in variables.items() if value is not None})
+    things = [*also, *(node.thing for node in found)]
+    with turns_of_all(things):  # no thread's call uses up what is being copied
+        for thing in things:
+            sync_model(thing)
+        for node in found:
+            if node.kind == "variable":
+                refuse_given_away(node.key, node.thing)
+        with launching:
+            variables = {node.key: peek(node.thing) for node in found if node.kind == "variable"}
+            arrays = _copies({key: value for key, value in variables.items() if value is not None})
     return Snapshot(tuple(_node(node, arrays) for node in found), arrays)
 
 

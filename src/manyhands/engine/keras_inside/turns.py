@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
+from manyhands.engine.keras_inside.binding import driver_of
 from manyhands.engine.keras_inside.state import release_state
 from manyhands.engine.roles import Role
 from manyhands.errors import ScopeError, explain
@@ -182,6 +183,19 @@ class Touched:
                     _refuse_training_twice(turns, model, "strategy.run", "train")
                 stack.enter_context(turns.taken())
             yield
+
+
+@contextmanager
+def turns_of_all(things: Iterable[Any]) -> Iterator[None]:
+    """Have the turns of those things that are models, in one order for all threads."""
+    known = {id(model) for model in list(_models)}
+    models = {id(thing): thing for thing in things if id(thing) in known}
+    with ExitStack() as stack:
+        for key in sorted(models):
+            driver = driver_of(models[key])
+            if driver is None or not driver.spans_processes:  # whose threads take no turns
+                stack.enter_context(turns_of(models[key]).taken())
+        yield
 
 
 def _variables_of(model: Any) -> list[Any]:
