@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 MEASURED = Path(__file__).with_suffix(".json")
-SLOW_S = 0.7
+SLOW_S = 0.5
 TOO_SLOW_S = 5.0
 WORTH_NOTING_S = 0.3
 
