@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 
@@ -60,6 +61,14 @@ def both(command, **more):
         out, err = running.communicate(timeout=120)
         found.append((running.returncode, out, err))
     return found
+
+
+@pytest.fixture(autouse=True)
+def hears_ctrl_c():
+    """Begin as in a terminal: what runs in the background of a shell may ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("more", SETTINGS, ids=lambda more: next(iter(more)))
