@@ -82,21 +82,21 @@ def compiled(work: str, devices: list[Any]) -> tuple[list[AllReduce], list[Any]]
     """Compile a step; list its all-reduces, the largest first, and the model's variables."""
     from bench.keras_models import build
     from bench.works import WORKS
-    from manyhands.engine import Placement, SpmdProgram, keras_inside, layout_of, lift, spmd
+    from manyhands import keras_bridge
+    from manyhands.engine import SpmdEngine, replicated, spmd
+    from manyhands.keras_bridge import lift
 
     spmd.agreement_on = lambda _: None  # there are no other processes to ask
     with mh.MirroredStrategy(["cpu:0"]).scope():
         model = build(work)
     x, y = WORKS[work].one_batch()
-    keras_inside.bind(model, None)
+    keras_bridge.bind(model, None)
     model(x[:1])
     model.optimizer.build(model.trainable_variables)
-    placement = Placement(tuple(devices))
-    program = SpmdProgram(lift(model, "train"), placement)
+    program = SpmdEngine(replicated(tuple(devices))).compile(lift(model, "train"))
     batch = (x, y, None)
-    state = keras_inside.get_state(model, "train")
-    layout = layout_of(batch, placement.num_replicas)
-    text = program.traced(state, layout, batch).lower().compile().as_text()
+    state = keras_bridge.get_state(model, "train")
+    text = program.traced(state, program.rows.spec(batch), batch).lower().compile().as_text()
     reduces = sorted(all_reduces(text), key=lambda part: part.size_mb, reverse=True)
     return reduces, model.trainable_variables
 

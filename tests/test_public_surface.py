@@ -29,6 +29,7 @@ def test_public_names():
         "in_cross_replica_context",
         "telemetry",
         "tf",
+        "uninstall",
     }
     for name in mh.__all__:
         assert getattr(mh, name) is not None

@@ -25,7 +25,8 @@ config.start_virtual_devices()  # MANYHANDS_DEVICES: before anyone starts JAX
 
 if TYPE_CHECKING:
     from manyhands import callbacks, checkpoint, cluster, data, devices, telemetry, tf
-    from manyhands.engine.gradient_tape import GradientTape
+    from manyhands.keras_bridge import uninstall
+    from manyhands.keras_bridge.gradient_tape import GradientTape
     from manyhands.strategies import (
         CommunicationOptions,
         InputContext,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CommunicationOptions": "manyhands.strategies",
-    "GradientTape": "manyhands.engine.gradient_tape",
+    "GradientTape": "manyhands.keras_bridge.gradient_tape",
     "InputContext": "manyhands.strategies",
     "MirroredStrategy": "manyhands.strategies",
     "MultiWorkerMirroredStrategy": "manyhands.strategies",
@@ -53,6 +54,7 @@ _HOMES = {
     "get_strategy": "manyhands.strategies",
     "has_strategy": "manyhands.strategies",
     "in_cross_replica_context": "manyhands.strategies",
+    "uninstall": "manyhands.keras_bridge",
 }
 _ROOMS = ("callbacks", "checkpoint", "cluster", "data", "devices", "strategies", "telemetry", "tf")
 
@@ -79,6 +81,7 @@ __all__ = [
     "in_cross_replica_context",
     "telemetry",
     "tf",
+    "uninstall",
 ]
 
 

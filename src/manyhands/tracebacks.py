@@ -20,7 +20,7 @@ from manyhands.errors import ManyhandsError
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _WORDS = tuple(
     os.path.join(_OURS, *parts)
-    for parts in (("tf", ""), ("engine", "keras_inside", ""), ("engine", "jax_inside.py"))
+    for parts in (("tf", ""), ("keras_bridge", ""), ("engine", "jax_inside.py"))
 )
 """Words of TensorFlow, Keras and JAX: an error inside one is about how it was called."""
 _LIBRARIES = ("keras", "jax", "jaxlib")

@@ -8,7 +8,7 @@ import pytest
 from keras.src.backend.common.variables import Variable
 from keras.src.saving.keras_saveable import KerasSaveable
 
-from manyhands.engine.keras_inside import creation
+from manyhands.keras_bridge import creation
 
 
 def test_layers_optimizers_and_metrics_are_saveable_and_keep_what_they_own():

@@ -12,8 +12,8 @@ import pytest
 
 import manyhands as mh
 from manyhands.checkpoint import Checkpoint, CheckpointMismatchError, restoration
-from manyhands.engine.gradient_tape import GradientTape
-from manyhands.engine.keras_inside.creation import peek
+from manyhands.keras_bridge.creation import peek
+from manyhands.keras_bridge.gradient_tape import GradientTape
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 
 import manyhands as mh
 from manyhands.checkpoint import Checkpoint
-from manyhands.engine.keras_inside.creation import peek
+from manyhands.keras_bridge.creation import peek
 
 
 def scope(num_devices):

@@ -12,24 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyhands.devices import resolve
-from manyhands.engine import Placement
 from manyhands.engine import joint_sums as module
 from manyhands.engine.joint_sums import with_joint_sums
+from tests.engine.steps import on_cpus
 
 RNG = np.random.default_rng(0)
 
 
-def placement(num_devices):
-    return Placement(resolve([f"cpu:{i}" for i in range(num_devices)]))
-
-
 def joined(function, num_devices, x, *others):
     """Compile a function of rows and others; give its results and its all-reduces."""
-    place = placement(num_devices)
+    place = on_cpus(num_devices)
     step = with_joint_sums(lambda state, x: function(x, *state), place, [True])
-    compiled = jax.jit(step, out_shardings=place.whole)
-    given = (jax.device_put(others, place.whole), jax.device_put(x, place.rows))
+    compiled = jax.jit(step, out_shardings=place.replicated)
+    given = (jax.device_put(others, place.replicated), jax.device_put(x, place.split_rows))
     return compiled(*given), all_reduces(compiled.lower(*given).compile().as_text())
 
 
@@ -198,11 +193,12 @@ def test_a_step_of_fit_sends_one_array(num_devices):
 
 
 def model_program_text(model):
-    from manyhands.engine import Placement, SpmdProgram, keras_inside, layout_of, lift
+    from manyhands import keras_bridge
+    from manyhands.engine import SpmdEngine, replicated
+    from manyhands.keras_bridge import lift
 
-    place = Placement(tuple(model.trainable_variables[0].value.sharding.device_set))
+    place = replicated(tuple(model.trainable_variables[0].value.sharding.device_set))
     batch = (np.zeros((16, 4), "float32"), np.zeros((16, 3), "float32"), None)
-    program = SpmdProgram(lift(model, "train"), place)
-    layout = layout_of(batch, place.num_replicas)
-    state = keras_inside.get_state(model, "train")
-    return program.traced(state, layout, batch).lower().compile().as_text()
+    program = SpmdEngine(place).compile(lift(model, "train"))
+    state = keras_bridge.get_state(model, "train")
+    return program.traced(state, program.rows.spec(batch), batch).lower().compile().as_text()

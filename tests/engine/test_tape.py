@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import manyhands as mh
-from manyhands.engine.function import Function
-from manyhands.strategies import custom_loops
+from manyhands import keras_bridge
+from manyhands.keras_bridge.function import Function
 from tests.programs import output_of
 
-custom_loops.install()
+keras_bridge.install()
 
 X = jnp.asarray([0.5, -1.0, 2.0])
 

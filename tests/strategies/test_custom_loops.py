@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import manyhands as mh
-from manyhands.engine.gradient_tape import GradientTape
+from manyhands.keras_bridge.gradient_tape import GradientTape
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -1,4 +1,4 @@
-"""Rows go to the devices split, and what a step gives stays there until it is asked for."""
+"""SplitRows go to the devices split, and what a step gives stays there until it is asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import manyhands as mh
-from manyhands.engine.step_program import Rows
+from manyhands.engine.split_rows import SplitRows
 from manyhands.errors import StepError
 from tests.strategies.rows import X
 
@@ -19,7 +19,7 @@ class TestValues:
     def test_a_step_sees_the_whole_batch_of_any_size(self, four):
         for rows in (1, 3, 4, 7, 12):
             [batch] = list(four.distribute_dataset([X[:rows]]))
-            assert isinstance(batch, Rows)
+            assert isinstance(batch, SplitRows)
             given = four.run(lambda x: (x.shape[0] + 0 * x.sum(), x * 2, x.mean()), args=(batch,))
             assert int(given[0]) == rows
             np.testing.assert_allclose(given[1], X[:rows] * 2)

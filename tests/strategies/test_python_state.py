@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import manyhands as mh
-from manyhands.engine import function
 from manyhands.errors import ManyhandsWarning
+from manyhands.keras_bridge import function
 from tests.strategies.rows import X
 
 FACTOR = 1.0

@@ -238,7 +238,7 @@ def test_a_stream_keeps_one_thread_whatever_the_epochs():
             class Placed:
                 num_steps = 1
 
-                class layout:  # noqa: N801
+                class spec:  # noqa: N801
                     num_rows = padded_rows = 1
 
             return Placed

@@ -75,7 +75,7 @@ def call():
 
 def test_an_interrupt_that_a_library_swallowed_is_raised_again():
     library = {
-        "__name__": "manyhands.engine.keras_inside.wrapping",
+        "__name__": "manyhands.keras_bridge.wrapping",
         "os": os,
         "signal": signal,
         "time": time,

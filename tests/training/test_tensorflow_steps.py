@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import manyhands as mh
-from manyhands.engine.lift import takes_only_data
 from manyhands.errors import StepError
+from manyhands.keras_bridge.lift import takes_only_data
 
 pytestmark = pytest.mark.usefixtures("float64")
 X = np.random.default_rng(0).normal(size=(50, 6))

@@ -11,8 +11,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from manyhands import keras_bridge
 from manyhands.checkpoint.plain_data import copied, is_plain, is_taken_for_data, refilled, same
-from manyhands.engine import keras_inside
 from manyhands.errors import warn
 
 
@@ -123,7 +123,7 @@ def _attributes(callback: Any) -> dict[str, Any]:
     """Copy the attributes of a callback that are plain data."""
     if _speaks_for_itself(callback):
         return {}
-    passed_by = keras_inside.derived_attributes(callback)
+    passed_by = keras_bridge.derived_attributes(callback)
     is_data = isinstance(callback, keras.utils.PyDataset)
     held = {
         name: value

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import keras
 import numpy as np
 
-from manyhands.engine.keras_inside.creation import named, parts_of
+from manyhands.keras_bridge.creation import named, parts_of
 
 Kind = Literal["variable", "state", "object"]
 

@@ -18,18 +18,19 @@ from typing import Any
 
 import numpy as np
 
+from manyhands import keras_bridge
 from manyhands.checkpoint.errors import CheckpointMismatchError
 from manyhands.checkpoint.graph import children, kind_of, walk
 from manyhands.checkpoint.manifest import ArraySpec, Manifest, Node
 from manyhands.checkpoint.saving import refuse_given_away
 from manyhands.checkpoint.state_json import decode
-from manyhands.engine.keras_inside.creation import (
+from manyhands.errors import explain
+from manyhands.keras_bridge.creation import (
     form_of,
     put,
     sync_model,
     watch_new_variables,
 )
-from manyhands.errors import explain
 
 logger = logging.getLogger(__name__)
 
@@ -204,6 +205,7 @@ class Restoration:
 
 
 def _listen() -> None:
+    keras_bridge.install()
     watch_new_variables(settle if _waiting else None)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from manyhands import keras_bridge
 from manyhands.checkpoint import disk
 from manyhands.checkpoint.background import background
 from manyhands.checkpoint.checkpoint import Checkpoint
@@ -31,7 +32,6 @@ from manyhands.checkpoint.state_json import decode, encode
 from manyhands.cluster import joined
 from manyhands.cluster.exits import AGAIN_EXIT
 from manyhands.data.random_state import random_state, set_random_state
-from manyhands.engine import keras_inside
 from manyhands.errors import explain, warn
 from manyhands.training.progress import Progress
 
@@ -119,7 +119,7 @@ class Resume(keras.callbacks.Callback):
         if self._step:
             self._metrics.put_back()  # Keras has just reset them
             self._others.put_back()  # which have begun this epoch for the second time
-            keras_inside.set_learning_rate(self.model, begun["learning_rate"])
+            keras_bridge.set_learning_rate(self.model, begun["learning_rate"])
         set_random_state(begun["random"])
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -177,13 +177,13 @@ class Resume(keras.callbacks.Callback):
         self._since, self._saved_s = 0, time.monotonic()
         if self._manager is None:
             return
-        keras_inside.release_state(self.model)
+        keras_bridge.release_state(self.model)
         self._where.state = {
             "epoch": self._epoch,
             "step": self._step,
             "total": self._where.total,
             "stopped": bool(getattr(self.model, "stop_training", False)),
-            "learning_rate": keras_inside.learning_rate(self.model),
+            "learning_rate": keras_bridge.learning_rate(self.model),
             "position": self._progress.position(),
             "random": random_state(),
             "history": self._history(),
@@ -237,7 +237,7 @@ class Resume(keras.callbacks.Callback):
         self._first = found["epoch"]
         if found.get("stopped"):  # by a callback: there is nothing to go on with
             self._first = max(self._first, (self.params or {}).get("epochs", self._first))
-        keras_inside.begin_at_epoch(self.model, self._first)
+        keras_bridge.begin_at_epoch(self.model, self._first)
         logger.info("resumed at epoch %d, step %d", found["epoch"], found["step"])
 
     def _say_what_is_left(self) -> None:

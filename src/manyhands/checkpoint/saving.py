@@ -23,10 +23,10 @@ from manyhands.checkpoint.graph import Found, walk, without_empty
 from manyhands.checkpoint.manifest import ARRAYS, ArraySpec, Node, write_manifest
 from manyhands.checkpoint.proof import remember
 from manyhands.checkpoint.state_json import encode
-from manyhands.engine.keras_inside.creation import is_given_away, is_tracing, peek, sync_model
-from manyhands.engine.keras_inside.turns import turns_of_all
 from manyhands.engine.launches import launching
 from manyhands.errors import explain
+from manyhands.keras_bridge.creation import is_given_away, is_tracing, peek, sync_model
+from manyhands.keras_bridge.taking_turns import turns_of_all
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,10 +108,8 @@ class FeedCounts:
         self.waited_s += waited_s
         for part in work:
             self.num_steps += part.num_steps
-            self.num_rows += part.num_steps * part.layout.num_rows
-            self.num_padded_rows += part.num_steps * (
-                part.layout.padded_rows - part.layout.num_rows
-            )
+            self.num_rows += part.num_steps * part.spec.num_rows
+            self.num_padded_rows += part.num_steps * (part.spec.padded_rows - part.spec.num_rows)
 
 
 PolicyMaker = Callable[[], FeedPolicy | None]

@@ -1,26 +1,29 @@
-"""How a step runs: Keras models lifted to pure functions, and the engines that run those."""
+"""How a step runs: steps, layouts, and the engines that make programs of them."""
 
-from manyhands.engine.batch import Batch, Picks, RowLayout, Stack, layout_of, spec_of
-from manyhands.engine.eager import EagerProgram
-from manyhands.engine.lift import lift
-from manyhands.engine.placement import Placement
-from manyhands.engine.program import Memory, Program, Step
-from manyhands.engine.roles import Role
-from manyhands.engine.spmd import SpmdProgram
+from manyhands.engine.batch import Batch, BatchSpec, Picks, Stack, array_spec
+from manyhands.engine.eager import EagerEngine
+from manyhands.engine.layout import Layout, replicated
+from manyhands.engine.leaf import Leaf, LeafRole
+from manyhands.engine.program import Engine, Memory, Program
+from manyhands.engine.row_split import RowSplit
+from manyhands.engine.spmd import SpmdEngine
+from manyhands.engine.step import Step
 
 __all__ = [
     "Batch",
-    "EagerProgram",
+    "BatchSpec",
+    "EagerEngine",
+    "Engine",
+    "Layout",
+    "Leaf",
+    "LeafRole",
     "Memory",
     "Picks",
-    "Placement",
     "Program",
-    "Role",
-    "RowLayout",
-    "SpmdProgram",
+    "RowSplit",
+    "SpmdEngine",
     "Stack",
     "Step",
-    "layout_of",
-    "lift",
-    "spec_of",
+    "array_spec",
+    "replicated",
 ]

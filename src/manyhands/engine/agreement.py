@@ -1,8 +1,8 @@
 """What all processes must have in common before they compute together.
 
-In: a Group and a Placement.  Out: the same state everywhere (process 0's, where they differ), and
-an error with the difference where shapes, programs or rows do not match: before the first step,
-since a collective that not everybody enters waits for ever.
+In: a Layout that spans processes.  Out: the same state everywhere (process 0's, where they
+differ), and an error with the difference where shapes, programs or rows do not match: before the
+first step, since a collective that not everybody enters waits for ever.
 """
 
 from __future__ import annotations
@@ -18,22 +18,21 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from manyhands.cluster import Group, joined
+from manyhands.cluster import Group
 from manyhands.data.random_state import random_state, set_random_state
 from manyhands.engine.batch import leaves
 from manyhands.engine.everybodys_rows import everybodys_rows, one_each, shares
-from manyhands.engine.placement import Placement
-from manyhands.engine.placing import held, is_shared
+from manyhands.engine.layout import ROWS, Layout
+from manyhands.engine.placing import is_shared, local_view
 from manyhands.errors import ClusterError, explain, warn
 
 
-def agreement_on(placement: Placement | None) -> Agreement | None:
-    """Give the agreement of the processes that a placement spans; None for one process."""
-    if placement is None or not placement.spans_processes:
+def agreement_on(layout: Layout | None) -> Agreement | None:
+    """Give the agreement of the processes that a layout spans; None for one process."""
+    if layout is None or not layout.spans_processes:
         return None
-    group = joined()
-    assert group is not None, "a placement spans processes only after they have joined"
-    return Agreement(group, placement)
+    assert layout.group is not None, "a layout spans processes only after they have joined"
+    return Agreement(layout.group, layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,9 @@ class Uneven:
 class Agreement:
     """Asks the other processes before something that all must do alike."""
 
-    def __init__(self, group: Group, placement: Placement) -> None:
+    def __init__(self, group: Group, layout: Layout) -> None:
         self.group = group
-        self._placement = placement
+        self._layout = layout
 
     def same(self, what: str, mine: Any, *, channel: str = "main") -> None:
         """Refuse to go on where the processes differ in what they are about to do."""
@@ -175,7 +174,7 @@ class Agreement:
                     "AutoShardPolicy.DATA.",
                 )
             )
-        if counts == shares(self._placement, num_rows):
+        if counts == shares(self._layout, num_rows):
             return batch, num_rows
         return Uneven(batch, counts), None
 
@@ -186,7 +185,7 @@ class Agreement:
         """
         if not isinstance(batch, Uneven):
             return batch
-        return everybodys_rows(self._placement, batch.rows, batch.counts)
+        return everybodys_rows(self._layout, batch.rows, batch.counts)
 
     def program(self, name: str, jaxpr: Any, arguments: Any) -> None:
         """Refuse a program that is another one elsewhere."""
@@ -196,13 +195,13 @@ class Agreement:
     def _from_first(self, parts: list[Any]) -> list[Any]:
         if not parts:
             return []
-        placement = self._placement
-        apart = NamedSharding(placement.mesh, PartitionSpec("rows"))
-        stacked = [one_each(part, placement, apart) for part in parts]
+        layout = self._layout
+        apart = NamedSharding(layout.mesh, PartitionSpec(ROWS))
+        stacked = [one_each(part, layout, apart) for part in parts]
         take_first = jax.jit(
-            lambda given: [part[0] for part in given], out_shardings=placement.whole
+            lambda given: [part[0] for part in given], out_shardings=layout.replicated
         )
-        return [held(part, placement) for part in take_first(stacked)]
+        return [local_view(part, layout) for part in take_first(stacked)]
 
     def _unlike(
         self, what: str, answers: list[Any], odd: int, who: tuple[int, int] | None = None

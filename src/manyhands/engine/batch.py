@@ -2,7 +2,7 @@
 
 In: host arrays in any nesting.  Out: Batch (one step), Stack (k steps of rows), Picks (k steps of
 row numbers into data that is already on the devices).
-Only describes rows; `Program.place_*` moves them.
+Only describes rows; a RowPlacer moves them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
-import numpy as np
 from jax.experimental.sparse import JAXSparse
 
 Arrays: TypeAlias = Any
@@ -19,19 +18,31 @@ Arrays: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True)
-class RowLayout:
-    """Which leaves carry rows, how many rows are real, and to how many they are padded.
+class BatchSpec:
+    """How many true rows each array of a batch has, and how many there are with what fills up.
 
     Hashable, because it is a static part of a compiled program.
+
+    Args:
+        rows: the number of rows of each array; None for one that has none.
     """
 
-    num_rows: int
+    rows: tuple[int | None, ...]
     padded_rows: int
-    carries_rows: tuple[bool, ...]
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows the batch has."""
+        return next((count for count in self.rows if count is not None), 0)
+
+    @property
+    def carries_rows(self) -> tuple[bool, ...]:
+        """Which arrays have rows."""
+        return tuple(count is not None for count in self.rows)
 
     @property
     def pads(self) -> bool:
-        """Whether there are rows that only fill up the last device."""
+        """Whether there are rows that only fill up."""
         return self.padded_rows != self.num_rows
 
 
@@ -40,7 +51,7 @@ class Batch:
     """The rows of one step, on the devices."""
 
     arrays: Arrays
-    layout: RowLayout
+    spec: BatchSpec
     num_steps: int = 1
 
 
@@ -49,7 +60,7 @@ class Stack:
     """The rows of several steps, on the devices: every leaf leads with the step."""
 
     arrays: Arrays
-    layout: RowLayout
+    spec: BatchSpec
     num_steps: int
 
 
@@ -59,7 +70,7 @@ class Picks:
 
     data: Arrays
     rows: jax.Array
-    layout: RowLayout
+    spec: BatchSpec
 
     @property
     def num_steps(self) -> int:
@@ -85,36 +96,22 @@ def rebuild(arrays: Arrays, new: list[Any]) -> Arrays:
     return jax.tree.unflatten(jax.tree.structure(arrays, is_leaf=is_leaf), new)
 
 
-def layout_of(arrays: Arrays, pad_to: int) -> RowLayout:
-    """Find the rows of a batch: its first array's first dim counts them."""
-    parts = leaves(arrays)
-    num_rows = next((_rows(part) for part in parts if _rows(part) is not None), None)
-    if num_rows is None:
-        return RowLayout(0, 0, (False,) * len(parts))
-    padded = -(-num_rows // pad_to) * pad_to
-    return RowLayout(num_rows, padded, tuple(_rows(part) == num_rows for part in parts))
+def rows_of(arrays: Arrays, dim: int = 0) -> tuple[int | None, ...]:
+    """Find the rows of a batch: its first array counts them; those as long have rows too."""
+    counts = [_rows(part, dim) for part in leaves(arrays)]
+    num_rows = next((count for count in counts if count is not None), None)
+    return tuple(count if count == num_rows else None for count in counts)
 
 
-def _rows(part: Any) -> int | None:
-    if is_leaf(part) or not getattr(part, "shape", ()):
-        return None
-    return part.shape[0]
-
-
-def pad_rows(part: Any, padded_rows: int, dim: int = 0) -> Any:
-    """Fill up one array's rows; what fills is cut off again before anything sees it."""
-    missing = padded_rows - part.shape[dim]
-    if not missing:
-        return part
-    width = [(0, 0)] * part.ndim
-    width[dim] = (0, missing)
-    return (jax.numpy if isinstance(part, jax.Array) else np).pad(part, width)
+def _rows(part: Any, dim: int) -> int | None:
+    shape = () if is_leaf(part) else getattr(part, "shape", ())
+    return shape[dim] if len(shape) > dim else None
 
 
 _NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
-def spec_of(part: Any, *, num_rows: int) -> jax.ShapeDtypeStruct:
+def array_spec(part: Any, *, num_rows: int) -> jax.ShapeDtypeStruct:
     """Describe so many rows of an array as they will be on a device."""
     dtype = str(part.dtype)
     if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]

@@ -20,7 +20,7 @@ from typing import Any
 
 _LIBRARIES = {"keras", "jax", "jaxlib", "manyhands", "numpy", "optree", *sys.stdlib_module_names}
 _SIGINT = int(signal.SIGINT)
-_BOUNDARY = "manyhands.engine.keras_inside"
+_BOUNDARY = "manyhands.keras_bridge"
 """Every call of Keras' methods goes through this package: below it on the stack is the program."""
 
 

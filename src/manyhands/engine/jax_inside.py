@@ -156,23 +156,30 @@ def is_tracer(value: Any) -> bool:
     return isinstance(value, core.Tracer)
 
 
-def install_printing(*, before: Callable[[], None]) -> None:
-    """Call a function before a value that is not known yet is printed or formatted."""
-    if getattr(core.Tracer, "_manyhands_installed", False):
-        return
-    setattr(core.Tracer, "_manyhands_installed", True)  # noqa: B010
-    format_original = core.Tracer.__format__
+def changes(*, before_printing: Callable[[], None]) -> list[tuple[Any, str, Any, str]]:
+    """List what is changed in JAX: where, what, how, and why.
 
-    def __str__(self: Any) -> str:  # noqa: N807
-        before()
-        return repr(self)
+    A function is called before a value that is not known yet is printed or formatted.
+    """
 
-    def __format__(self: Any, spec: str) -> str:  # noqa: N807
-        before()
-        return format_original(self, spec)
+    def to_text(original: Any) -> Any:
+        del original
 
-    core.Tracer.__str__ = __str__
-    core.Tracer.__format__ = __format__
+        def __str__(self: Any) -> str:  # noqa: N807
+            before_printing()
+            return repr(self)
+
+        return __str__
+
+    def to_format(original: Any) -> Any:
+        def __format__(self: Any, spec: str) -> str:  # noqa: N807
+            before_printing()
+            return original(self, spec)
+
+        return __format__
+
+    why = "a step that nobody asked to compile prints values"
+    return [(core.Tracer, "__str__", to_text, why), (core.Tracer, "__format__", to_format, why)]
 
 
 def install_fresh_arrays() -> None:
@@ -180,6 +187,7 @@ def install_fresh_arrays() -> None:
 
     JAX (0.10 to 0.12) remembers an array by its identity for as long as any program holds its
     numbers: a second trace would see those of the first, though they were changed in place.
+    JAX has no way to take this back, nor does it change what a program computes.
     """
     dtypes.register_canonicalize_value_handler(np.ndarray, _as_it_is)
 

@@ -1,6 +1,6 @@
 """Sums over rows that lie on several devices: all that are due at once in one all-reduce.
 
-In: a pure step, a Placement, and which arrays carry rows.  Out: a step that gives the same.
+In: a pure step, a Layout, and which arrays carry rows.  Out: a step that gives the same.
 It puts a sum over the rows off until nothing can be done without it; then all that wait are laid
 end to end and summed over the devices together.
 
@@ -22,7 +22,7 @@ from jax.sharding import PartitionSpec
 
 from manyhands.engine.batch import Arrays, leaves
 from manyhands.engine.flat_program import Atom, Operation, flatten
-from manyhands.engine.placement import Placement
+from manyhands.engine.layout import ROWS, Layout
 from manyhands.engine.row_dims import Dim, dim_after, is_sum
 from manyhands.plan import joins_sums
 
@@ -31,12 +31,12 @@ LARGE_BYTES = 2**20
 
 
 def with_joint_sums(
-    step: Callable[[Any, Arrays], Any], placement: Placement, carries_rows: Sequence[bool]
+    step: Callable[[Any, Arrays], Any], layout: Layout, carries_rows: Sequence[bool]
 ) -> Callable[[Any, Arrays], Any]:
     """Join a step's sums over rows where that pays; `carries_rows` says it of each array."""
 
     def run(state: Any, arrays: Arrays) -> Any:
-        if not _pays(placement, jax.tree.leaves(state)):
+        if not _pays(layout, jax.tree.leaves(state)):
             return step(state, arrays)
         closed, given = jax.make_jaxpr(step, return_shape=True)(state, arrays)
         if closed.effects:  # their order is not ours to change
@@ -44,16 +44,16 @@ def with_joint_sums(
         led = [False] * len(jax.tree.leaves(state))
         for part, has_rows in zip(leaves(arrays), carries_rows, strict=True):
             led += [has_rows] * len(jax.tree.leaves(part))
-        results = _Evaluation(placement).run(closed, jax.tree.leaves((state, arrays)), led)
+        results = _Evaluation(layout).run(closed, jax.tree.leaves((state, arrays)), led)
         return jax.tree.unflatten(jax.tree.structure(given), results)
 
     return run
 
 
-def _pays(placement: Placement, state: list[Any]) -> bool:
+def _pays(layout: Layout, state: list[Any]) -> bool:
     return joins_sums(
-        num_devices=placement.num_replicas,
-        platform=placement.platform,
+        num_devices=layout.mesh.shape[ROWS],
+        platform=layout.platform,
         state_bytes=sum(part.size * part.dtype.itemsize for part in state),
     )
 
@@ -69,8 +69,8 @@ class _Sum(NamedTuple):
 class _Evaluation:
     """Goes over a program until all is done: what is known, and what waits to be summed."""
 
-    def __init__(self, placement: Placement) -> None:
-        self._placement = placement
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
         self._known: dict[int, Any] = {}
         self._dims: dict[int, Dim] = {}
         self._waiting: list[_Sum] = []
@@ -114,7 +114,7 @@ class _Evaluation:
             self._dims[number] = dim_after(operation.name, operation.params, shapes, dims, shape)
 
     def _divide(self, values: list[Any], dims: list[Dim]) -> bool:
-        count = self._placement.num_replicas
+        count = self._layout.mesh.shape[ROWS]
         lengths = (v.shape[dim] for v, dim in zip(values, dims, strict=True) if dim is not None)
         return all(length % count == 0 for length in lengths)
 
@@ -131,7 +131,7 @@ class _Evaluation:
 
         totals = jax.shard_map(
             on_each,
-            mesh=self._placement.mesh,
+            mesh=self._layout.mesh,
             in_specs=([[_split_at(dim) for dim in one.dims] for one in sums],),
             out_specs=PartitionSpec(),
             check_vma=False,
@@ -140,7 +140,7 @@ class _Evaluation:
 
 
 def _split_at(dim: Dim) -> PartitionSpec:
-    return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, "rows")
+    return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, ROWS)
 
 
 def _over_devices(parts: list[Any]) -> list[Any]:
@@ -148,7 +148,7 @@ def _over_devices(parts: list[Any]) -> list[Any]:
     bundles = list(_bundles(parts))
     joined = [jnp.concatenate([parts[i].reshape(-1) for i in bundle]) for bundle in bundles]
     totals: list[Any] = [None] * len(parts)
-    for bundle, total in zip(bundles, jax.lax.psum(joined, "rows"), strict=True):
+    for bundle, total in zip(bundles, jax.lax.psum(joined, ROWS), strict=True):
         ends = list(accumulate(parts[i].size for i in bundle))
         for i, piece in zip(bundle, jnp.split(total, ends[:-1]), strict=True):
             totals[i] = piece.reshape(parts[i].shape)

@@ -1,6 +1,6 @@
 """Indices of gathers and scatters as 32-bit integers, which is all that XLA can split unevenly.
 
-In: a pure step, a Placement.  Out: a step that gives the same.
+In: a pure step, a Layout.  Out: a step that gives the same.
 Where rows do not divide, XLA's partitioner (JAX 0.10 to 0.12) ends the process if a scatter's
 indices are anything but int32: 64-bit ids, or the small unsigned ones that the gradient of a sort
 makes (sort, median, quantile, shuffle). An index outside of int32 lies outside of any array too,
@@ -19,7 +19,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from manyhands.engine.batch import Arrays
 from manyhands.engine.jax_inside import evaluate, line_of
-from manyhands.engine.placement import Placement
+from manyhands.engine.layout import Layout
 
 _INDEXED = ("gather", "scatter")
 _INT32 = np.iinfo(np.int32)
@@ -30,10 +30,10 @@ Note = Callable[[str, str], None]
 
 
 def with_narrow_indices(
-    step: Callable[[Any, Arrays], Any], placement: Placement, note: Note = lambda *_: None
+    step: Callable[[Any, Arrays], Any], layout: Layout, note: Note = lambda *_: None
 ) -> Callable[[Any, Arrays], Any]:
     """Give a step whose indices XLA can split, on several devices."""
-    if placement.num_replicas == 1:
+    if layout.mesh.size == 1:
         return step
 
     def run(state: Any, arrays: Arrays) -> Any:

@@ -1,6 +1,6 @@
 """Put arrays where a step wants them, moving only what is not there yet.
 
-In: arrays and a Placement.  Out: the same arrays for a program, or as Python holds them.
+In: arrays and a Layout.  Out: the same arrays for a program, or as Python holds them.
 Across processes nothing travels here: each process gives its own devices' part, and takes its own
 devices' copy back, without copying.
 """
@@ -14,23 +14,28 @@ import jax
 import numpy as np
 from jax.sharding import Sharding
 
-from manyhands.engine.placement import Placement
+from manyhands.engine.layout import Layout
 
 _SPANNING = "_manyhands_spanning"
 """Where the copy that Python holds remembers the array that spans all processes."""
 
 
-def put_whole(parts: list[Any], placement: Placement) -> list[Any]:
-    """Give each array for a program, a full copy on every device; no two share a buffer."""
-    parts = unshared(parts)
-    if placement.spans_processes:
-        return [_spanning(part, placement) for part in parts]
-    astray = [i for i, part in enumerate(parts) if not is_at(part, placement.whole)]
+def put_state(state: list[Any], places: list[Sharding], layout: Layout) -> list[Any]:
+    """Give each array of a state where it is wanted; no two share a buffer."""
+    state = unshared(state)
+    if layout.spans_processes:
+        return [_spanning(part, place, layout) for part, place in zip(state, places, strict=True)]
+    astray = [i for i, part in enumerate(state) if not is_at(part, places[i])]
     if astray:
-        moved = jax.device_put([parts[i] for i in astray], placement.whole)
+        moved = jax.device_put([state[i] for i in astray], [places[i] for i in astray])
         for i, part in zip(astray, moved, strict=True):
-            parts[i] = part
-    return parts
+            state[i] = part
+    return state
+
+
+def put_replicated(parts: list[Any], layout: Layout) -> list[Any]:
+    """Give each array for a program, a full copy on every device."""
+    return put_state(parts, [layout.replicated] * len(parts), layout)
 
 
 def put(part: Any, sharding: Sharding) -> Any:
@@ -56,25 +61,33 @@ def put_own(part: Any, sharding: Sharding, shape: tuple[int, ...], own: slice, d
     return jax.make_array_from_callback(shape, sharding, wanted)
 
 
-def held(part: Any, placement: Placement) -> Any:
-    """Give a program's array as Python holds it: the copy on this process' own devices."""
-    if not placement.spans_processes or not isinstance(part, jax.Array):
+def local_view(part: Any, layout: Layout) -> Any:
+    """Give a program's array as Python holds it: of what is replicated, the local copy.
+
+    What is split over processes has none; it stays as it is, and shows itself where all ask.
+    """
+    if not layout.spans_processes or not isinstance(part, jax.Array):
+        return part
+    if not part.sharding.is_fully_replicated:
         return part
     copies = [shard.data for shard in part.addressable_shards]
-    own = jax.make_array_from_single_device_arrays(part.shape, placement.here, copies)
+    own = jax.make_array_from_single_device_arrays(part.shape, layout.local_copies, copies)
     setattr(own, _SPANNING, part)
     return own
 
 
-def _spanning(part: Any, placement: Placement) -> Any:
+def _spanning(part: Any, place: Sharding, layout: Layout) -> Any:
+    """Give an array over the devices of all processes, each of which has the same."""
     known = getattr(part, _SPANNING, None)
-    if known is not None and known.sharding == placement.whole and not known.is_deleted():
+    if known is not None and known.sharding == place and not known.is_deleted():
         return known
-    if getattr(part, "sharding", None) == placement.whole:
+    if getattr(part, "sharding", None) == place:
         return part
-    own = jax.device_put(part, placement.here)
+    if not place.is_fully_replicated:
+        return put(part, place)
+    own = jax.device_put(part, layout.local_copies)
     copies = [shard.data for shard in own.addressable_shards]
-    return jax.make_array_from_single_device_arrays(own.shape, placement.whole, copies)
+    return jax.make_array_from_single_device_arrays(own.shape, place, copies)
 
 
 def is_at(part: Any, wanted: Sharding) -> bool:

@@ -1,22 +1,22 @@
 """The one interface of the engines.
 
-A loop hands host values to `place_*`, calls the program, and knows nothing else about devices.
+A loop hands host values to the places they are wanted at, calls the program, and knows nothing else
+about devices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from manyhands.engine.batch import Arrays, Batch, Batches, Picks, RowLayout, Stack
+from manyhands.engine.batch import Arrays, Batch, Batches, BatchSpec, Picks, Stack
+from manyhands.engine.layout import Layout
+from manyhands.engine.step import Result, State, Step
 
-State: TypeAlias = tuple[list[Any], ...]
-Logs: TypeAlias = Any
-Step: TypeAlias = Callable[[State, Arrays], tuple[Logs, State]]
-"""A pure step: it returns what it computed and the next state."""
+Gives = Literal["logs", "rows"]
+"""What a step's results are: numbers of the whole batch, or values led by its rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +36,15 @@ class Memory:
         )
 
 
-class Program(Protocol):
-    """A compiled step. Loops know nothing else about devices."""
-
-    def place_state(self, state: State) -> State:
-        """Put the state where this program wants it."""
-        ...
+class RowPlaces(Protocol):
+    """Puts rows where a program wants them."""
 
     def share(self, num_rows: int) -> slice:
         """Which rows of a batch this process feeds."""
+        ...
+
+    def spec(self, arrays: Arrays, num_rows: int | None = None) -> BatchSpec:
+        """Describe a batch before it is placed."""
         ...
 
     def place_batch(self, batch: Arrays, num_rows: int | None = None) -> Batch:
@@ -63,26 +63,56 @@ class Program(Protocol):
         """Choose rows of data that is on the devices: one line of row numbers a step."""
         ...
 
-    def __call__(self, state: State, batch: Batch) -> tuple[Logs, State]:
-        """Run one step; the state given is used up."""
+
+class Program(Protocol):
+    """A compiled step."""
+
+    @property
+    def rows(self) -> RowPlaces:
+        """Puts rows where this program wants them."""
         ...
 
-    def many(self, state: State, batches: Batches) -> tuple[Logs, State]:
-        """Run several steps in one launch; the logs are the last step's."""
+    def place_state(self, state: State, *, agree: bool = False) -> State:
+        """Put the state where this program wants it; no two parts share a buffer.
+
+        With `agree`, every process begins with the same: process 0's, where they differ.
+        """
         ...
 
-    def held(self, part: Any) -> Any:
-        """Give an array of the state as Python holds it between steps."""
+    def __call__(
+        self, state: State, batches: Batches, *, donate: bool = True
+    ) -> tuple[Result, State]:
+        """Run one step, or several in one launch: the logs are then the last one's.
+
+        With `donate`, the arrays that the step writes are used up.
+        """
         ...
 
-    def flops(self, state: State, layout: RowLayout, arrays: Arrays) -> float | None:
+    def local(self, part: Any) -> Any:
+        """Give an array of the state or of a result as Python holds it between steps."""
+        ...
+
+    def flops(self, state: State, spec: BatchSpec, arrays: Arrays) -> float | None:
         """Estimate one step's work before anything is compiled; None where nobody can tell."""
+        ...
+
+    def memory(self) -> Memory | None:
+        """What a run takes on each device, as XLA counts it; None before there was one."""
         ...
 
     def narrowed(self) -> list[str]:
         """List the operations that were done in another way because XLA could not split them."""
         ...
 
-    def memory(self) -> Memory | None:
-        """What a run takes on each device, as XLA counts it; None before there was one."""
+
+class Engine(Protocol):
+    """Turns steps into programs, on one layout."""
+
+    @property
+    def layout(self) -> Layout:
+        """Where state and rows live."""
+        ...
+
+    def compile(self, step: Step, *, gives: Gives) -> Program:
+        """Make a program of a step."""
         ...

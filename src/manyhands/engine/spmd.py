@@ -1,6 +1,6 @@
 """The spmd engine: one XLA program over like devices, in the global view.
 
-In: a pure step and a Placement.  Out: a Program.
+In: a Step and a Layout.  Out: a Program.
 The step sees the whole batch and XLA splits it, so BatchNormalization, dropout, metrics and any
 loss mean what they mean on one device.  Rows that do not divide are padded at the program's edge
 and cut back to the true number inside it, where XLA may split them unevenly and stays exact.
@@ -8,231 +8,215 @@ and cut back to the true number inside it, where XLA may split them unevenly and
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from manyhands.engine.agreement import agreement_on
 from manyhands.engine.batch import (
     Arrays,
     Batch,
     Batches,
-    Picks,
-    RowLayout,
+    BatchSpec,
     Stack,
     is_leaf,
-    layout_of,
     leaves,
-    pad_rows,
     rebuild,
 )
 from manyhands.engine.cost import count_flops
 from manyhands.engine.joint_sums import with_joint_sums
+from manyhands.engine.layout import Layout
+from manyhands.engine.leaf import Leaf
 from manyhands.engine.narrow_indices import with_narrow_indices
-from manyhands.engine.placement import Placement
-from manyhands.engine.placing import held, put, put_own, put_whole
-from manyhands.engine.program import Logs, Memory, State, Step
-from manyhands.engine.upload import upload
+from manyhands.engine.placing import local_view, put_state
+from manyhands.engine.program import Gives, Memory
+from manyhands.engine.row_placer import RowPlacer
+from manyhands.engine.step import Result, State, Step
 from manyhands.plan import steps_unrolled
 
-Gives = Literal["logs", "rows"]
+
+@dataclass(frozen=True)
+class SpmdEngine:
+    """Compiles steps for one layout."""
+
+    layout: Layout
+
+    def compile(self, step: Step, *, gives: Gives = "logs") -> SpmdProgram:
+        """Make a program of a step."""
+        return SpmdProgram(step, self.layout, gives=gives)
 
 
 class SpmdProgram:
-    """One step compiled for one placement."""
+    """One step compiled for one layout."""
 
-    def __init__(
-        self,
-        step: Step,
-        placement: Placement,
-        *,
-        gives: Gives = "logs",
-    ) -> None:
-        self._step = jax.jit(step)  # traced once, whether steps run singly or many at a time
-        self._placement = placement
-        self._gives = gives
-        self._agreement = agreement_on(placement)
-        self._ran: dict[tuple[Any, RowLayout], tuple[Any, ...]] = {}
-        self._names: dict[tuple[Any, RowLayout], str] = {}
+    def __init__(self, step: Step, layout: Layout, *, gives: Gives = "logs") -> None:
+        self.rows = RowPlacer(layout)
+        self._step = step
+        self._layout = layout
+        self._gives: Gives = gives
+        self._agreement = agreement_on(layout)
+        self._num_steps = 0
+        self._names: dict[Any, str] = {}
+        self._ran: dict[Any, tuple[Any, ...]] = {}
         self._narrowed: dict[str, None] = {}
-        self._name = getattr(step, "__name__", "step")
-        split = placement.num_replicas > 1
-        whole = placement.whole if split else None
-        compiled = partial(
-            jax.jit,
-            donate_argnums=0,
-            out_shardings=(whole if gives == "logs" else None, whole) if split else None,
-        )
-        self._one = compiled(self._run_one, static_argnums=2)
-        self._stack = compiled(self._run_stack, static_argnums=2)
-        self._picks = compiled(self._run_picks, static_argnums=3)
+        self._runs: dict[tuple[Leaf, ...], _Runs] = {}
+        self._current: tuple[tuple[Leaf, ...], _Runs] | None = None
 
-    # placing
+    # state
 
-    def place_state(self, state: State) -> State:
-        """Copy the state to every device, unless it is there; no two parts share a buffer."""
-        parts, structure = jax.tree.flatten(state)
-        parts = put_whole(parts, self._placement)
-        return jax.tree.unflatten(structure, parts)
+    def place_state(self, state: State, *, agree: bool = False) -> State:
+        """Put the state where the layout wants it; with `agree`, the same in every process."""
+        step_leaves = self._step.leaves
+        if agree and self._agreement is not None:
+            state = self._agreement.state([leaf.path for leaf in step_leaves], state)
+        return put_state(state, self._runs_of(step_leaves).places, self._layout)
 
-    def share(self, num_rows: int) -> slice:
-        """Which rows of a batch this process feeds."""
-        return self._placement.share(num_rows)
-
-    def place_batch(self, batch: Arrays, num_rows: int | None = None) -> Batch:
-        """Split one step's rows over the devices; with `num_rows`, our share of so many."""
-        layout = layout_of(batch, self._placement.num_replicas)
-        if num_rows is not None:
-            layout = replace(
-                layout, num_rows=num_rows, padded_rows=self._placement.padded(num_rows)
-            )
-        return Batch(self._put(batch, layout, dim=0, own=num_rows is not None), layout)
-
-    def place_stack(self, stack: Arrays, num_steps: int, num_rows: int | None = None) -> Stack:
-        """Split several steps' rows over the devices."""
-        first = rebuild(stack, [part[0] for part in leaves(stack)])
-        layout = layout_of(first, self._placement.num_replicas)
-        if num_rows is not None:
-            layout = replace(
-                layout, num_rows=num_rows, padded_rows=self._placement.padded(num_rows)
-            )
-        placed = self._put(stack, layout, dim=1, own=num_rows is not None)
-        return Stack(placed, layout, num_steps)
-
-    def place_data(self, data: Arrays) -> Arrays:
-        """Copy a data set to every device."""
-        return upload(data, self._placement.whole)
-
-    def place_picks(self, data: Arrays, rows: np.ndarray) -> Picks:
-        """Split row numbers over the devices."""
-        num_rows = rows.shape[1]
-        layout = RowLayout(num_rows, self._placement.padded(num_rows), (True,) * len(leaves(data)))
-        numbers = pad_rows(rows.astype(np.int32), layout.padded_rows, dim=1)
-        return Picks(data, put(numbers, self._placement.stacked_rows), layout)
-
-    def _put(self, arrays: Arrays, layout: RowLayout, *, dim: int, own: bool) -> Arrays:
-        if not self._placement.spans_processes:
-            return self._put_here(arrays, layout, dim=dim)
-        split = self._placement.rows if dim == 0 else self._placement.stacked_rows
-        share = self._placement.share(layout.padded_rows)
-        parts = []
-        for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True):
-            if not has_rows:
-                parts.append(put(part, self._placement.whole))
-            elif not own:
-                parts.append(put(pad_rows(part, layout.padded_rows, dim), split))
-            else:
-                mine = pad_rows(np.asarray(part), share.stop - share.start, dim)
-                shape = (*mine.shape[:dim], layout.padded_rows, *mine.shape[dim + 1 :])
-                parts.append(put_own(mine, split, shape, share, dim))
-        return rebuild(arrays, parts)
-
-    def _put_here(self, arrays: Arrays, layout: RowLayout, *, dim: int) -> Arrays:
-        split = self._placement.rows if dim == 0 else self._placement.stacked_rows
-        parts, places = [], []
-        for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True):
-            parts.append(pad_rows(part, layout.padded_rows, dim) if has_rows else part)
-            places.append(split if has_rows else self._placement.whole)
-        return rebuild(arrays, jax.device_put(parts, places))
-
-    def held(self, part: Any) -> Any:
+    def local(self, part: Any) -> Any:
         """Give a result or a part of the state as Python holds it."""
-        return held(part, self._placement)
+        return local_view(part, self._layout)
 
     # running
 
-    def __call__(self, state: State, batch: Batch) -> tuple[Logs, State]:
-        """Run one step."""
-        return self._run(self._one, state, batch.arrays, batch.layout)
-
-    def many(self, state: State, batches: Batches) -> tuple[Logs, State]:
-        """Run several steps in one launch."""
+    def __call__(
+        self, state: State, batches: Batches, *, donate: bool = True
+    ) -> tuple[Result, State]:
+        """Run one step, or several in one launch."""
+        assert self._current is not None, "a state is placed before it is used"
+        runs = self._current[1]
+        written, kept = runs.parted(state)
         if isinstance(batches, Batch):
-            return self(state, batches)
-        if isinstance(batches, Stack):
-            return self._run(self._stack, state, batches.arrays, batches.layout)
-        return self._run(self._picks, state, batches.data, batches.rows, batches.layout)
+            compiled = runs.one if donate else runs.one_kept
+            args: Any = (written, kept, batches.arrays, batches.spec)
+        elif isinstance(batches, Stack):
+            compiled, args = runs.stack, (written, kept, batches.arrays, batches.spec)
+        else:
+            compiled, args = runs.picks, (written, kept, batches.data, batches.rows, batches.spec)
+        given, new = self._launch(compiled, args, batches.num_steps)
+        return given, runs.joined(new, state)
 
-    def _run(self, compiled: Any, *args: Any) -> tuple[Logs, State]:
-        variant = (compiled, args[-1])
-        if variant not in self._ran:
-            if self._agreement is not None:
-                program = compiled.trace(*args).jaxpr
-                self._agreement.program("the compiled step", program, args[1:-1])
-                self._names[variant] = self._agreement.group.trail.named(self._name)
-            self._ran[variant] = jax.tree.map(_spec, args)
-        if self._agreement is not None:
-            self._agreement.group.trail.note(self._names[variant])
-        logs, state = compiled(*args)
-        return jax.tree.map(self.held, logs), state
+    def _launch(self, compiled: Any, args: Any, num_steps: int) -> Any:
+        key = (compiled, args[-1])
+        agreement = self._agreement
+        if key not in self._ran:
+            if agreement is not None:
+                agreement.program("the compiled step", compiled.trace(*args).jaxpr, args[2:-1])
+                self._names[key] = agreement.group.trail.named(self._step.name)
+            self._ran[key] = jax.tree.map(_spec, args)
+        if agreement is None:
+            return compiled(*args)
+        self._num_steps += num_steps
+        agreement.group.trail.note(self._names[key])
+        agreement.group.at_step(self._num_steps)
+        with self.waiting():
+            given, new = compiled(*args)
+        return jax.tree.map(self.local, given), new
+
+    def waiting(self) -> Any:
+        """Say to the other processes that we compute, which they must do too."""
+        if self._agreement is None:
+            return nullcontext()
+        return self._agreement.waiting(f"computing a {self._step.name} with the others")
+
+    def _runs_of(self, step_leaves: tuple[Leaf, ...]) -> _Runs:
+        """Give what is compiled for a state of these leaves."""
+        if self._current is not None and self._current[0] is step_leaves:
+            return self._current[1]
+        runs = self._runs.get(step_leaves)
+        if runs is None:
+            runs = self._runs[step_leaves] = _Runs(self, step_leaves, self._layout)
+        self._current = step_leaves, runs
+        return runs
 
     # what is compiled
 
-    def _run_one(self, state: State, arrays: Arrays, layout: RowLayout):
-        given, state = self._stepped(state, self._true_rows(arrays, layout), layout)
+    def _run_one(self, runs: _Runs, written: State, kept: State, arrays: Arrays, spec: BatchSpec):
+        given, written = self._stepped(runs, written, kept, self._true_rows(arrays, spec), spec)
         if self._gives == "rows":
             given = jax.tree.map(self._split_evenly, given, is_leaf=is_leaf)
-        return given, state
+        return given, written
 
-    def _run_stack(self, state: State, arrays: Arrays, layout: RowLayout):
-        return self._scan(state, arrays, layout, lambda part: self._true_rows(part, layout))
+    def _run_stack(self, runs: _Runs, written: State, kept: State, arrays: Arrays, spec: BatchSpec):
+        return self._scan(
+            runs, written, kept, arrays, spec, lambda part: self._true_rows(part, spec)
+        )
 
-    def _run_picks(self, state: State, data: Arrays, rows: jax.Array, layout: RowLayout):
+    def _run_picks(
+        self,
+        runs: _Runs,
+        written: State,
+        kept: State,
+        data: Arrays,
+        rows: jax.Array,
+        spec: BatchSpec,
+    ):
         def pick(numbers: jax.Array) -> Arrays:
-            if layout.pads:
-                numbers = self._split(numbers[: layout.num_rows])
+            if spec.pads:
+                numbers = self._split(self._layout.rows.cut(numbers, spec.num_rows))
             return jax.tree.map(lambda part: self._split(part[numbers]), data)
 
-        return self._scan(state, rows, layout, pick)
+        return self._scan(runs, written, kept, rows, spec, pick)
 
-    def _scan(self, state: State, steps: Any, layout: RowLayout, batch_of: Any):
+    def _scan(
+        self,
+        runs: _Runs,
+        written: State,
+        kept: State,
+        steps: Any,
+        spec: BatchSpec,
+        batch_of: Any,
+    ):
         def body(carry: State, step: Any):
-            given, after = self._stepped(carry, batch_of(step), layout)
+            given, after = self._stepped(runs, carry, kept, batch_of(step), spec)
             return jax.tree.map(_like, after, carry), given
 
-        unroll = steps_unrolled(
-            jax.tree.leaves(steps)[0].shape[0], platform=self._placement.platform
-        )
-        state, given = jax.lax.scan(body, jax.tree.map(_settled, state), steps, unroll=unroll)
+        unroll = steps_unrolled(jax.tree.leaves(steps)[0].shape[0], platform=self._layout.platform)
+        written, given = jax.lax.scan(body, jax.tree.map(_settled, written), steps, unroll=unroll)
         if self._gives == "logs":
-            return jax.tree.map(lambda part: part[-1], given), state
-        return jax.tree.map(self._joined, given), state
+            return jax.tree.map(lambda part: part[-1], given), written
+        return jax.tree.map(self._end_to_end, given), written
 
-    def _stepped(self, state: State, arrays: Arrays, layout: RowLayout) -> tuple[Logs, State]:
-        step = with_narrow_indices(self._step, self._placement, self._note_narrowed)
-        return with_joint_sums(step, self._placement, layout.carries_rows)(state, arrays)
+    def _stepped(
+        self, runs: _Runs, written: State, kept: State, arrays: Arrays, spec: BatchSpec
+    ) -> tuple[Result, State]:
+        def step(both: tuple[State, State], arrays: Arrays) -> tuple[Result, State]:
+            given, after = self._step(runs.whole(*both), arrays)
+            return given, runs.parted(after)[0]
+
+        narrow = with_narrow_indices(step, self._layout, self._note_narrowed)
+        joint = with_joint_sums(narrow, self._layout, spec.carries_rows)
+        return joint((written, kept), arrays)
 
     def _note_narrowed(self, what: str, line: str) -> None:
         self._narrowed[f"{what}, {line}" if line else what] = None
 
-    def _true_rows(self, arrays: Arrays, layout: RowLayout) -> Arrays:
-        if not layout.pads:
-            return arrays
+    def _true_rows(self, arrays: Arrays, spec: BatchSpec) -> Arrays:
         parts = [
-            self._split(part[: layout.num_rows]) if has_rows else part
-            for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True)
+            part
+            if count is None or part.shape[0] == count
+            else self._split(self._layout.rows.cut(part, count))
+            for part, count in zip(leaves(arrays), spec.rows, strict=True)
         ]
         return rebuild(arrays, parts)
 
     def _split(self, part: jax.Array) -> jax.Array:
-        if self._placement.num_replicas == 1:
+        if self._layout.num_replicas == 1:
             return part
-        return jax.lax.with_sharding_constraint(part, self._placement.rows)
+        return jax.lax.with_sharding_constraint(part, self._layout.split_rows)
 
-    def _split_evenly(self, part: jax.Array) -> jax.Array:
+    def _split_evenly(self, part: Any) -> Any:
         """Give rows back split where they divide, whole otherwise (a result cannot be uneven)."""
-        if self._placement.num_replicas == 1 or is_leaf(part):
+        if self._layout.num_replicas == 1 or is_leaf(part) or not isinstance(part, jax.Array):
             return part
-        even = part.ndim > 0 and part.shape[0] % self._placement.num_replicas == 0
-        split = even and not self._placement.spans_processes  # every process wants every row
-        wanted = self._placement.rows if split else self._placement.whole
+        even = part.ndim > 0 and part.shape[0] > 0 and self._layout.rows.divides(part.shape[0])
+        split = even and not self._layout.spans_processes  # every process wants every row
+        wanted = self._layout.split_rows if split else self._layout.replicated
         return jax.lax.with_sharding_constraint(part, wanted)
 
-    def _joined(self, part: jax.Array) -> jax.Array:
+    def _end_to_end(self, part: jax.Array) -> jax.Array:
         """Lay the rows of several steps end to end."""
         if part.ndim > 1:
             part = part.reshape(part.shape[0] * part.shape[1], *part.shape[2:])
@@ -240,27 +224,29 @@ class SpmdProgram:
 
     # looking ahead
 
-    def flops(self, state: State, layout: RowLayout, arrays: Arrays) -> float | None:
+    def flops(self, state: State, spec: BatchSpec, arrays: Arrays) -> float | None:
         """Count the floating-point operations of one step, from the program before compiling."""
-        return count_flops(self.traced(state, layout, arrays).jaxpr)
+        return count_flops(self.traced(state, spec, arrays).jaxpr)
 
-    def traced(self, state: State, layout: RowLayout, arrays: Arrays) -> Any:
+    def traced(self, state: State, spec: BatchSpec, arrays: Arrays) -> Any:
         """Trace one step for these shapes, without running it."""
         specs = [
             jax.ShapeDtypeStruct(
-                (layout.padded_rows, *part.shape[1:]) if has_rows else part.shape,
+                part.shape if count is None else (spec.padded_rows, *part.shape[1:]),
                 part.dtype,
-                sharding=self._placement.rows if has_rows else self._placement.whole,
+                sharding=self._layout.replicated if count is None else self._layout.split_rows,
             )
-            for part, has_rows in zip(leaves(arrays), layout.carries_rows, strict=True)
+            for part, count in zip(leaves(arrays), spec.rows, strict=True)
         ]
-        state = jax.tree.map(self._whole_spec, state)
-        return self._one.trace(state, rebuild(arrays, specs), layout)
+        runs = self._runs_of(self._step.leaves)
+        described = [_placed_spec(*both) for both in zip(state, runs.places, strict=True)]
+        return runs.one.trace(*runs.parted(described), rebuild(arrays, specs), spec)
 
-    def _whole_spec(self, part: jax.Array) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct(
-            part.shape, part.dtype, sharding=self._placement.whole, weak_type=part.weak_type
-        )
+    def text(self, state: State, batch: Batch) -> str:
+        """Give the compiled program of one step as XLA prints it."""
+        runs = self._runs_of(self._step.leaves)
+        lowered = runs.one.lower(*runs.parted(state), batch.arrays, batch.spec)
+        return lowered.compile().as_text() or ""
 
     def narrowed(self) -> list[str]:
         """List the operations whose indices XLA could not have split as they were."""
@@ -285,12 +271,74 @@ class SpmdProgram:
         return max(sizes, key=lambda memory: memory.peak_bytes, default=None)
 
 
+class _Runs:
+    """The ways to run a program whose state has these leaves."""
+
+    def __init__(self, program: SpmdProgram, state: tuple[Leaf, ...], layout: Layout) -> None:
+        self.places = [layout.place_of(leaf) for leaf in state]
+        self._written = [i for i, leaf in enumerate(state) if leaf.is_written]
+        self._kept = [i for i, leaf in enumerate(state) if not leaf.is_written]
+        given = layout.replicated if program._gives == "logs" else None
+        after = [self.places[i] for i in self._written]
+        compiled = partial(jax.jit, out_shardings=(given, after) if layout.mesh.size > 1 else None)
+        one, stack, picks = (
+            _named(partial(run, self), f"{program._step.name.replace(' ', '_')}{how}")
+            for run, how in (
+                (program._run_one, ""),
+                (program._run_stack, "s"),
+                (program._run_picks, "s_on_device"),
+            )
+        )
+        self.one = compiled(one, donate_argnums=0, static_argnums=3)
+        self.one_kept = compiled(one, static_argnums=3)
+        """For a tape around the call: it may want to go back through what it was given."""
+        self.stack = compiled(stack, donate_argnums=0, static_argnums=3)
+        self.picks = compiled(picks, donate_argnums=0, static_argnums=4)
+
+    def parted(self, state: State) -> tuple[State, State]:
+        """Give the arrays that the step writes, and those it only reads."""
+        if not self._kept:
+            return state, []
+        return [state[i] for i in self._written], [state[i] for i in self._kept]
+
+    def whole(self, written: State, kept: State) -> State:
+        """Bring both together again."""
+        if not self._kept:
+            return written
+        state: State = [None] * (len(written) + len(kept))
+        for i, part in zip(self._written, written, strict=True):
+            state[i] = part
+        for i, part in zip(self._kept, kept, strict=True):
+            state[i] = part
+        return state
+
+    def joined(self, written: State, before: State) -> State:
+        """Give the whole state after a step."""
+        if not self._kept:
+            return written
+        state = list(before)
+        for i, part in zip(self._written, written, strict=True):
+            state[i] = part
+        return state
+
+
+def _named(run: Any, name: str) -> Any:
+    """Give a program the name that profiles show."""
+    run.__name__ = name
+    return run
+
+
 def _like(part: jax.Array, before: jax.Array) -> jax.Array:
     return jnp.asarray(part, before.dtype)
 
 
 def _settled(part: jax.Array) -> jax.Array:
     return jax.lax.convert_element_type(part, part.dtype)
+
+
+def _placed_spec(part: jax.Array, place: Any) -> jax.ShapeDtypeStruct:
+    weak = getattr(part, "weak_type", False)
+    return jax.ShapeDtypeStruct(part.shape, part.dtype, sharding=place, weak_type=weak)
 
 
 def _spec(part: Any) -> Any:

@@ -19,12 +19,12 @@ from manyhands.data.dataset.optional import Optional, next_of
 from manyhands.data.dataset.own_batch import Part
 from manyhands.data.dataset.sharding import cut, share_of
 from manyhands.data.feed import Ahead
-from manyhands.engine import Placement
+from manyhands.engine import Layout
 from manyhands.engine.agreement import Uneven, agreement_on
-from manyhands.engine.function import LoopsOverDataError
-from manyhands.engine.step_program import place_own_rows, place_rows
-from manyhands.engine.step_scope import current_step
+from manyhands.engine.split_rows import split_own_rows, split_rows
 from manyhands.errors import DataError, explain
+from manyhands.keras_bridge.function import LoopsOverDataError
+from manyhands.keras_bridge.step_scope import current_step
 from manyhands.tracebacks import for_the_program
 
 _AHEAD = 2
@@ -63,17 +63,17 @@ class DistributedDataset:
         dataset: what yields global batches, or one batch a replica if `per_replica`.
     """
 
-    def __init__(self, dataset: Any, placement: Placement, *, per_replica: bool = False) -> None:
+    def __init__(self, dataset: Any, layout: Layout, *, per_replica: bool = False) -> None:
         self.dataset = dataset
-        self._placement = placement
-        self._per_replica = per_replica and placement.num_replicas > 1
+        self._layout = layout
+        self._per_replica = per_replica and layout.num_replicas > 1
 
     def __iter__(self) -> DistributedIterator:
         refuse_in_trace()
-        if not self._placement.spans_processes:
-            return DistributedIterator(iter(self.global_batches()), self._placement, self.dataset)
+        if not self._layout.spans_processes:
+            return DistributedIterator(iter(self.global_batches()), self._layout, self.dataset)
         batches, kind = self.own_batches()
-        return DistributedIterator(batches, self._placement, self.dataset, kind)
+        return DistributedIterator(batches, self._layout, self.dataset, kind)
 
     @property
     def is_per_replica(self) -> bool:
@@ -82,20 +82,20 @@ class DistributedDataset:
 
     def own_batches(self) -> tuple[Any, str]:
         """Start a pass over what this process reads; say what that is."""
-        count = len(self._placement.own_devices)
+        count = len(self._layout.local_devices)
         if self._per_replica:
             return _joined(self.dataset, count), "own"
         if not isinstance(self.dataset, Core):
             return iter(self.dataset), "common"
-        agreement = agreement_on(self._placement)
+        agreement = agreement_on(self._layout)
         assert agreement is not None, "there are several processes"
-        group, rows = agreement.group, self._placement.share
+        group, rows = agreement.group, self._layout.rows.share
         share = share_of(self.dataset, group.index, group.size, rows)
         return (cut(share.open(), rows) if share.kind == "own" else share.open()), share.kind
 
     def __len__(self) -> int:
         count = len(self.dataset)
-        return -(-count // self._placement.num_replicas) if self._per_replica else count
+        return -(-count // self._layout.num_replicas) if self._per_replica else count
 
     @property
     def element_spec(self) -> Any:
@@ -110,23 +110,21 @@ class DistributedDataset:
         """Give the global batches as they come from the dataset, on the host."""
         if not self._per_replica:
             return self.dataset
-        return _joined(self.dataset, self._placement.num_replicas)
+        return _joined(self.dataset, self._layout.num_replicas)
 
 
 class DistributedIterator:
     """One pass over batches, a few of them placed ahead."""
 
-    def __init__(
-        self, batches: Any, placement: Placement, source: Any, kind: str = "common"
-    ) -> None:
+    def __init__(self, batches: Any, layout: Layout, source: Any, kind: str = "common") -> None:
         self._kind = kind
-        self._agreement = agreement_on(placement)
+        self._agreement = agreement_on(layout)
         self._channel = _new_channel()
         self._no_rows: Any = None
         if self._agreement is not None and kind != "own":
             self._agreement.passes(batches, channel=self._channel)
         self._batches = batches
-        self._placement = placement
+        self._layout = layout
         self._source = source
         self._ahead = Ahead(1, _AHEAD)
         self._ended = False
@@ -157,7 +155,7 @@ class DistributedIterator:
         self._num_given += 1
         if isinstance(placed, Uneven):
             assert self._agreement is not None, "there are several processes"
-            return place(self._agreement.even(placed), self._placement)
+            return place(self._agreement.even(placed), self._layout)
         return placed
 
     def get_next(self) -> Any:
@@ -207,7 +205,7 @@ class DistributedIterator:
         batch = next(self._batches, _END)
         if self._agreement is None or self._kind == "common":
             self._same(batch)
-            return batch if batch is _END else place(batch, self._placement)
+            return batch if batch is _END else place(batch, self._layout)
         ended = batch is _END
         batch, total = (
             batch if isinstance(batch, Part) else (self._no_rows if ended else batch, None)
@@ -215,7 +213,7 @@ class DistributedIterator:
         if not ended:
             self._no_rows = jax.tree.map(lambda part: part[:0], batch)
         found = self._agreement.rows(batch, total, ended=ended, channel=self._channel)
-        return _END if found is None else place(*found[:1], self._placement, found[1])
+        return _END if found is None else place(*found[:1], self._layout, found[1])
 
     def _same(self, batch: Any) -> None:
         if self._agreement is not None:
@@ -241,7 +239,7 @@ def refuse_in_trace() -> None:
         raise LoopsOverDataError("it reads data")
 
 
-def place(batch: Any, placement: Placement, num_rows: int | None = None) -> Any:
+def place(batch: Any, layout: Layout, num_rows: int | None = None) -> Any:
     """Split the rows of a batch over the devices; what has no rows stays as it is.
 
     With `num_rows`, the batch is this process' share of so many.
@@ -253,11 +251,11 @@ def place(batch: Any, placement: Placement, num_rows: int | None = None) -> Any:
         if getattr(part, "dtype", np.dtype("O")).kind in "OSU":
             return part
         if num_rows is not None:
-            return place_own_rows(part, placement, num_rows)
+            return split_own_rows(part, layout, num_rows)
         if len(part) == 0:
             return part
-        rows = place_rows(part, placement)
-        return rows if placement.num_replicas > 1 else rows.array
+        rows = split_rows(part, layout)
+        return rows if layout.num_replicas > 1 else rows.array
 
     return jax.tree.map(placed, batch)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from manyhands.devices import DeviceLike
-from manyhands.strategies.strategy import Strategy
+from manyhands.strategies.strategy import Strategy, mirrored_on
 
 
 class MirroredStrategy(Strategy):
@@ -17,4 +17,4 @@ class MirroredStrategy(Strategy):
     """
 
     def __init__(self, devices: DeviceLike | Iterable[DeviceLike] | None = None) -> None:
-        super().__init__(devices)
+        super().__init__(mirrored_on(devices))

@@ -13,9 +13,10 @@ from manyhands import config
 from manyhands.cluster import ClusterResolver, Group, auto, join
 from manyhands.cluster.tls import Tls
 from manyhands.devices.choose import local_devices
+from manyhands.engine import SpmdEngine, replicated
 from manyhands.errors import DeviceError, explain
 from manyhands.strategies.distributed_dataset import InputContext
-from manyhands.strategies.strategy import Strategy
+from manyhands.strategies.strategy import Strategy, mirrored_on
 
 
 class CommunicationImplementation(enum.Enum):
@@ -62,12 +63,15 @@ class MultiWorkerMirroredStrategy(Strategy):
         self._group = join(self.cluster_resolver.membership(), tls=options.tls)
         if self._group is not None:
             _refuse_shared_gpus(self._group)
-        super().__init__(_everywhere() if self._group else None)
+        alone = self._group is None
+        super().__init__(
+            mirrored_on() if alone else SpmdEngine(replicated(_everywhere(), self._group))
+        )
 
     def _input_context(self) -> InputContext:
         if self._group is None:
             return super()._input_context()
-        return InputContext(self.num_devices, self._group.size, self._group.index)
+        return InputContext(self.layout.num_replicas, self._group.size, self._group.index)
 
     @property
     def group(self) -> Group | None:

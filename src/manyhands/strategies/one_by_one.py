@@ -16,8 +16,9 @@ import jax
 import jax.numpy as jnp
 
 from manyhands.engine.dict_order import in_order, map_in_order
-from manyhands.engine.step_scope import InnerScope, innermost_scope
+from manyhands.engine.row_split import RowSplit
 from manyhands.errors import StepError, explain
+from manyhands.keras_bridge.step_scope import InnerScope, innermost_scope
 from manyhands.strategies.context import in_step
 from manyhands.strategies.per_replica import gathered, together
 from manyhands.strategies.reduce_op import ReduceOp
@@ -71,7 +72,7 @@ def run_one_by_one(
     known: list[Any] = []
 
     def one(number: int) -> Any:
-        own = [_share(leaf, number, strategy.num_devices) for leaf in leaves]
+        own = [_share(leaf, number, strategy.layout.rows) for leaf in leaves]
         args, kwargs = in_order(order, jax.tree.unflatten(structure, own))
         scope, replica = InnerScope(around), OneOfThem(strategy, number, known)
         try:
@@ -81,7 +82,7 @@ def run_one_by_one(
             return stop
 
     while True:
-        runs = [one(number) for number in range(strategy.num_devices)]
+        runs = [one(number) for number in range(strategy.layout.num_replicas)]
         stops = [run for run in runs if isinstance(run, _Stop)]
         if not stops:
             break
@@ -105,9 +106,8 @@ def _combined(stops: list[_Stop], num_replicas: int) -> Any:
     return map_in_order(lambda *parts: stops[0].combine(list(parts)), *values)
 
 
-def _share(leaf: Any, number: int, count: int) -> Any:
-    """Give one replica's rows: as many as each device holds, fewer on the last ones."""
+def _share(leaf: Any, number: int, rows: RowSplit) -> Any:
+    """Give one replica's rows."""
     if not isinstance(leaf, jax.Array) or leaf.ndim == 0:
         return leaf
-    size = -(-leaf.shape[0] // count)
-    return leaf[number * size : (number + 1) * size]
+    return leaf[rows.parts(leaf.shape[0])[number]]

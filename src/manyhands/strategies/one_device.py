@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from manyhands.devices import DeviceLike
-from manyhands.strategies.strategy import Strategy
+from manyhands.strategies.strategy import Strategy, mirrored_on
 
 
 class OneDeviceStrategy(Strategy):
@@ -14,4 +14,4 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: DeviceLike) -> None:
-        super().__init__([device])
+        super().__init__(mirrored_on([device]))

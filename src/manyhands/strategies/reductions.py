@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from manyhands.engine.dict_order import map_in_order
-from manyhands.engine.step_program import Rows
+from manyhands.engine.split_rows import SplitRows
 from manyhands.strategies.per_replica import PerReplicaRows, PerReplicaValue
 from manyhands.strategies.reduce_op import ReduceOp
 
@@ -30,7 +30,7 @@ def gather(value: Any, axis: int) -> Any:
 def local_results(value: Any, own: range) -> tuple[Any, ...]:
     """List the values of this process' replicas; a value that is everybody's stands for itself."""
     if _is_split(value):
-        return value.values if isinstance(value, Rows) else value.values[own.start : own.stop]
+        return value.values if isinstance(value, SplitRows) else value.values[own.start : own.stop]
     parts = jax.tree.leaves(value, is_leaf=_is_split)
     split = [part for part in parts if _is_split(part)]
     if not split:
@@ -46,11 +46,11 @@ def local_results(value: Any, own: range) -> tuple[Any, ...]:
 
 
 def _is_split(value: Any) -> bool:
-    return isinstance(value, Rows | PerReplicaValue | PerReplicaRows)
+    return isinstance(value, SplitRows | PerReplicaValue | PerReplicaRows)
 
 
 def _gathered(part: Any, axis: int) -> Any:
-    if isinstance(part, Rows):
+    if isinstance(part, SplitRows):
         return part.whole if axis == 0 else jnp.concatenate(part.values_everywhere, axis)
     if isinstance(part, PerReplicaValue | PerReplicaRows):
         return jnp.concatenate(part.values, axis)
@@ -63,7 +63,7 @@ def _reduced(op: ReduceOp, part: Any, axis: int | None) -> Any:
         return combined(jnp.asarray(_gathered(part, axis)), axis=axis)
     if isinstance(part, PerReplicaValue):
         return combined(part.stacked, axis=0)
-    if isinstance(part, Rows):
+    if isinstance(part, SplitRows):
         return combined(
             jnp.stack([jnp.asarray(jax.device_get(v)) for v in part.values_everywhere]), axis=0
         )

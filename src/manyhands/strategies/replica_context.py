@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from manyhands.errors import StepError, explain
+from manyhands.strategies.context import replica_of_step
 from manyhands.strategies.reduce_op import ReduceOp
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class ReplicaContext:
     @property
     def num_replicas_in_sync(self) -> int:
         """How many replicas run this step together."""
-        return self.strategy.num_devices
+        return self.strategy.layout.num_replicas
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -66,3 +67,9 @@ class ReplicaContext:
 
     def __exit__(self, *error: object) -> None:
         """Nothing was taken that must be given back."""
+
+
+def summed_over_replicas(gradients: list[Any]) -> list[Any]:
+    """Sum gradients where a step runs once for each replica; they are the whole batch's else."""
+    replica = replica_of_step()
+    return gradients if replica is None else replica.all_reduce(ReduceOp.SUM, gradients)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from manyhands.engine.fingerprint import fingerprint
-from manyhands.engine.function import Function, is_inside_a_function
 from manyhands.engine.jax_inside import is_eager
 from manyhands.engine.launches import launching
 from manyhands.engine.python_reads import PythonReads
-from manyhands.engine.step_scope import current_step
 from manyhands.errors import StepError, explain, warn
+from manyhands.keras_bridge.function import Function, is_inside_a_function
+from manyhands.keras_bridge.step_scope import current_step
 from manyhands.strategies.context import AsksForReplicaError, in_step
 from manyhands.strategies.per_replica import PerReplicaValue
 from manyhands.strategies.replica_context import ReplicaContext
@@ -51,13 +51,11 @@ class Runner:
         around = current_step()
         if around is not None or not is_eager():
             if around is not None:
-                around.placement = around.placement or self._strategy.placement
+                around.engine = around.engine or self._strategy.engine
             return self._inside(step, args, kwargs)
         with launching:
             function = self._function(step)
-        turns = (
-            nullcontext() if self._strategy.placement.spans_processes else function.touched.taken()
-        )
+        turns = nullcontext() if self._strategy.layout.spans_processes else function.touched.taken()
         with turns, launching:  # threads share the devices, and the variables
             return function(*args, **kwargs)
 
@@ -69,7 +67,7 @@ class Runner:
         if found is None:
             found = self._functions[key] = Function(
                 _named(lambda *args, **kwargs: self._inside(step, args, kwargs), step),
-                self._strategy.placement,
+                self._strategy.engine,
                 splits=True,
                 follows=(step,),
                 is_frozen=is_frozen,
@@ -97,12 +95,12 @@ class Runner:
     def _doubt(self, step: Any, reads: PythonReads) -> None:
         """Say so when a step uses the number of replicas that was read outside of it."""
         read = any(is_of_replicas(value) and value != 1 for value in reads.plain_values())
-        if not read or self._strategy.num_devices == 1:
+        if not read or self._strategy.layout.num_replicas == 1:
             return
         warn(
             f"{getattr(step, '__name__', step)} uses strategy.num_replicas_in_sync as it was read "
-            f"outside of it ({self._strategy.num_devices}). A step sees the whole batch, so there "
-            "it is 1: a loss divided by it would be too small. Read "
+            f"outside of it ({self._strategy.layout.num_replicas}). A step sees the whole batch, "
+            "so there it is 1: a loss divided by it would be too small. Read "
             "strategy.num_replicas_in_sync inside the step, or divide by the global batch size."
         )
 
@@ -117,7 +115,7 @@ class Runner:
                 if scope is not None:
                     scope.restore(before)
         if scope is None:
-            if self._strategy.num_devices > 1:
+            if self._strategy.layout.num_replicas > 1:
                 raise _needs_a_trace(step)
             with in_step(self._strategy, ReplicaContext(self._strategy, 0)):
                 return step(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What every strategy is: a placement, a scope, and the models that belong to it.
+"""What every strategy is: an engine with a name, a scope, and the models that belong to it.
 
 In: devices.  Out: models made in `scope()`, or adopted, train on those devices.
 Each model keeps its own strategy, so strategies can live side by side.
@@ -14,14 +14,15 @@ import jax
 import jax.numpy as jnp
 import keras
 
+from manyhands import keras_bridge
 from manyhands.data.plain import argument_for_jax, plain_everywhere
 from manyhands.devices import DeviceLike, resolve
 from manyhands.devices.choose import JaxDevice, name_of
-from manyhands.engine import Placement, keras_inside
-from manyhands.engine.found_state import find_state
-from manyhands.engine.lift import takes_only_data
+from manyhands.engine import Engine, Layout, SpmdEngine, replicated
 from manyhands.errors import BackendError, ScopeError, StepError, explain
-from manyhands.strategies import custom_loops, reductions
+from manyhands.keras_bridge.hooks import hooks
+from manyhands.keras_bridge.lift import takes_only_data
+from manyhands.strategies import reductions
 from manyhands.strategies.context import get_strategy, in_scope, sees_everything
 from manyhands.strategies.distributed_dataset import (
     DistributedDataset,
@@ -30,43 +31,52 @@ from manyhands.strategies.distributed_dataset import (
 )
 from manyhands.strategies.per_replica import PerReplicaValue
 from manyhands.strategies.reduce_op import ReduceOp
+from manyhands.strategies.replica_context import summed_over_replicas
 from manyhands.strategies.replicas import NumReplicas
 from manyhands.strategies.running import Runner
 from manyhands.tracebacks import for_the_program
-from manyhands.training import PlacementDriver
+from manyhands.training import EngineDriver
 
 Model = TypeVar("Model")
 
 
 class Strategy:
-    """A set of devices, each with a whole copy of the model and a share of every batch."""
+    """An engine with a name and the user's words.
 
-    def __init__(self, devices: DeviceLike | Iterable[DeviceLike] | None = None) -> None:
-        _require_jax()
-        self._placement = Placement(resolve(devices))
-        self._driver = PlacementDriver(self._placement)
+    Args:
+        engine: what runs the steps, and where.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._driver = EngineDriver(engine)
         self._runner = Runner(self)
-        install()
+        keras_bridge.install()
 
     @property
     def num_replicas_in_sync(self) -> int:
         """How many replicas share a batch; 1 inside a step, which sees the whole batch."""
-        return 1 if sees_everything() else NumReplicas(self.num_devices)
+        return 1 if sees_everything() else NumReplicas(self.layout.num_replicas)
 
     @property
     def num_devices(self) -> int:
         """How many devices there are."""
-        return self._placement.num_replicas
+        return len(self.layout.devices)
 
     @property
-    def placement(self) -> Placement:
+    def engine(self) -> Engine:
+        """What runs the steps."""
+        return self._engine
+
+    @property
+    def layout(self) -> Layout:
         """Where state and rows live."""
-        return self._placement
+        return self._engine.layout
 
     @property
     def devices(self) -> tuple[JaxDevice, ...]:
         """The devices, as JAX knows them."""
-        return self._placement.devices
+        return self.layout.devices
 
     @property
     def extended(self) -> Any:
@@ -83,7 +93,7 @@ class Strategy:
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
         """Models made in here belong to this strategy, wherever they are compiled or fitted."""
-        with in_scope(self), jax.default_device(self.placement.own_devices[0]):
+        with in_scope(self), jax.default_device(self.layout.local_devices[0]):
             yield self
 
     # custom loops
@@ -115,12 +125,12 @@ class Strategy:
 
     def local_results(self, value: Any) -> tuple[Any, ...]:
         """List the replicas' values."""
-        return reductions.local_results(value, self._placement.own_replicas)
+        return reductions.local_results(value, self.layout.rows.own)
 
     def distribute_dataset(self, dataset: Any, options: Any = None) -> DistributedDataset:
         """Give a dataset's batches with their rows split over the devices."""
         del options
-        return DistributedDataset(dataset, self._placement)
+        return DistributedDataset(dataset, self.layout)
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: Any = None
@@ -128,15 +138,16 @@ class Strategy:
         """Give what the function's dataset yields: each replica one of its batches."""
         del options
         dataset = dataset_fn(self._input_context())
-        return DistributedDataset(dataset, self._placement, per_replica=True)
+        return DistributedDataset(dataset, self.layout, per_replica=True)
 
     def _input_context(self) -> InputContext:
-        return InputContext(self.num_devices)
+        return InputContext(self.layout.num_replicas)
 
     def distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """Make one value for each replica."""
-        values = [value_fn(ValueContext(i, self.num_devices)) for i in range(self.num_devices)]
-        if self.num_devices == 1:
+        count = self.layout.num_replicas
+        values = [value_fn(ValueContext(i, count)) for i in range(count)]
+        if count == 1:
             return values[0]
         return jax.tree.map(lambda *parts: PerReplicaValue(jnp.stack(parts)), *values)
 
@@ -156,7 +167,7 @@ class Strategy:
                     fix="pass a keras.Model; give a plain layer to a model first.",
                 )
             )
-        keras_inside.bind(model, self._driver)
+        keras_bridge.bind(model, self._driver)
         return model
 
     def __repr__(self) -> str:
@@ -164,12 +175,10 @@ class Strategy:
         return f"{type(self).__name__}([{names}])"
 
 
-def install() -> None:
-    """Teach Keras about strategies and custom loops; a second time does nothing."""
-    keras_inside.install(
-        on_new_model=_on_new_model, on_other_model=_on_other_model, builds=find_state
-    )
-    custom_loops.install()
+def mirrored_on(devices: DeviceLike | Iterable[DeviceLike] | None = None) -> SpmdEngine:
+    """Run steps on devices that each have the whole state, and an even share of every batch."""
+    _require_jax()
+    return SpmdEngine(replicated(resolve(devices)))
 
 
 def _require_jax() -> None:
@@ -192,10 +201,10 @@ def _on_new_model(model: Any) -> None:
 def _on_other_model(model: Any, called: str) -> None:
     """Say so when a model is trained in a scope that it does not belong to."""
     strategy = get_strategy()
-    driver = keras_inside.driver_of(model)
+    driver = keras_bridge.driver_of(model)
     if driver is None and strategy is None and _is_written_for_tensorflow(model):
         chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
-        Strategy([chosen or jax.local_devices()[0]]).adopt(model)
+        Strategy(mirrored_on([chosen or jax.local_devices()[0]])).adopt(model)
         return
     if strategy is None or driver is strategy._driver:
         return
@@ -217,3 +226,8 @@ def _on_other_model(model: Any, called: str) -> None:
 def _is_written_for_tensorflow(model: Any) -> bool:
     """Whether a model has steps that Keras on JAX would not know how to call."""
     return any(takes_only_data(model, role) for role in ("train", "test", "predict"))
+
+
+hooks.on_new_model = _on_new_model
+hooks.on_other_model = _on_other_model
+hooks.before_apply = summed_over_replicas

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from manyhands.engine.dict_order import in_order, map_in_order, order_of
-from manyhands.engine.step_scope import InnerScope, innermost_scope
+from manyhands.keras_bridge.step_scope import InnerScope, innermost_scope
 from manyhands.strategies.context import in_step
 from manyhands.strategies.one_by_one import run_one_by_one
 from manyhands.strategies.per_replica import PerReplicaValue, together
@@ -51,8 +51,8 @@ def run_per_replica(
     leaves, structure = jax.tree.flatten(
         (args, kwargs), is_leaf=lambda part: isinstance(part, PerReplicaValue)
     )
-    count = strategy.num_devices
-    if any(not _divides(leaf, count) for leaf in leaves):
+    count, rows = strategy.layout.num_replicas, strategy.layout.rows
+    if any(_has_rows(leaf) and not rows.divides(leaf.shape[0]) for leaf in leaves):
         return run_one_by_one(strategy, step, leaves, structure, order)
     split = [_split(leaf, count) for leaf in leaves]
     axes = [0 if is_split else None for is_split, _ in split]
@@ -77,14 +77,13 @@ def run_per_replica(
     return in_order(orders[0], jax.tree.map(given, result))
 
 
-def _divides(leaf: Any, count: int) -> bool:
-    has_rows = isinstance(leaf, jax.Array) and leaf.ndim > 0
-    return not has_rows or leaf.shape[0] % count == 0
+def _has_rows(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and leaf.ndim > 0
 
 
 def _split(leaf: Any, count: int) -> tuple[bool, Any]:
     if isinstance(leaf, PerReplicaValue):
         return True, leaf.stacked
-    if not isinstance(leaf, jax.Array) or leaf.ndim == 0:
+    if not _has_rows(leaf):
         return False, leaf
     return True, leaf.reshape(count, leaf.shape[0] // count, *leaf.shape[1:])

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from manyhands.engine import Memory, keras_inside
+from manyhands import keras_bridge
+from manyhands.engine import Memory
 from manyhands.errors import ScopeError, explain
 from manyhands.training import feed_counts
 
@@ -57,7 +58,7 @@ def report(model: Any) -> Report:
                 fix="fit it under a strategy first, then ask for the report.",
             )
         )
-    program = getattr(keras_inside.function_of(model, "train"), "program", None)
+    program = getattr(keras_bridge.function_of(model, "train"), "program", None)
     return Report(
         num_steps=counts.num_steps,
         num_rows=counts.num_rows,

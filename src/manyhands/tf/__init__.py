@@ -94,7 +94,7 @@ _TOP: dict[str, str] = {
 }
 _HOMES = {name: module for module, names in _TOP.items() for name in names.split()}
 _ELSEWHERE = {
-    "GradientTape": ("manyhands.engine.gradient_tape", "GradientTape"),
+    "GradientTape": ("manyhands.keras_bridge.gradient_tape", "GradientTape"),
     "UnconnectedGradients": ("manyhands.tf.places", "UnconnectedGradients"),
     "SparseTensor": ("manyhands.tf.places", "SparseTensor"),
     "RaggedTensor": ("manyhands.tf.places", "RaggedTensor"),
@@ -172,13 +172,14 @@ def __dir__() -> list[str]:
 
 
 def _start() -> None:
-    from manyhands.strategies import strategy
+    from manyhands import keras_bridge
+    from manyhands.strategies import strategy  # noqa: F401  (it tells Keras' side of strategies)
     from manyhands.tf import keras_names, numpy_dtypes, tensor
 
     keras_names.install()
     numpy_dtypes.install()
     tensor.install()
-    strategy.install()
+    keras_bridge.install()
 
 
 sys.modules[__name__].__class__ = _Package

@@ -16,13 +16,13 @@ import keras
 import numpy as np
 
 from manyhands.devices import resolve
-from manyhands.engine.branches import branch, loop
-from manyhands.engine.function import NeedsValuesError, refuse_in_step
 from manyhands.engine.jax_inside import is_eager, is_tracer
-from manyhands.engine.keras_inside.variables import outside_of_steps
-from manyhands.engine.step_scope import current_step
 from manyhands.engine.tape import Tape
 from manyhands.errors import DeviceError, explain
+from manyhands.keras_bridge.branches import branch, loop
+from manyhands.keras_bridge.function import NeedsValuesError, refuse_in_step
+from manyhands.keras_bridge.step_scope import current_step
+from manyhands.keras_bridge.variables import outside_of_steps
 from manyhands.tf import corners
 from manyhands.tf.errors import InvalidArgumentError
 from manyhands.tf.tensor import tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 from manyhands import cluster, config, strategies
 from manyhands.devices.names import parse
-from manyhands.engine.step_program import Rows
+from manyhands.engine.split_rows import SplitRows
 from manyhands.errors import DeviceError, ManyhandsError, explain, warn
 from manyhands.strategies import (
     CommunicationImplementation,
@@ -27,7 +27,7 @@ from manyhands.strategies.per_replica import PerReplicaRows, PerReplicaValue
 from manyhands.strategies.replica_context import ReplicaContext
 from manyhands.tf.missing import Names
 
-DistributedValues = Rows | PerReplicaValue | PerReplicaRows
+DistributedValues = SplitRows | PerReplicaValue | PerReplicaRows
 
 
 class MirroredStrategy(strategies.MirroredStrategy):

@@ -16,8 +16,8 @@ import jax
 import numpy as np
 
 from manyhands.data.plain import argument_for_jax, plain_everywhere
-from manyhands.engine.function import Function
 from manyhands.errors import warn
+from manyhands.keras_bridge.function import Function
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.shapes import TensorSpec
 from manyhands.tf.tensor import tensor

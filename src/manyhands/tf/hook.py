@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from manyhands import config
-from manyhands.engine.keras_inside.no_tensorflow import keras_has_no_tensorflow
+from manyhands.keras_bridge.no_tensorflow import keras_has_no_tensorflow
 from manyhands.tf import backend
 from manyhands.tf.missing import instead_of
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from manyhands.data import dataset as native
 from manyhands.data.dataset import FixedLenFeature, TFRecordWriter, VarLenFeature
-from manyhands.engine.function import refuse_in_step
+from manyhands.keras_bridge.function import refuse_in_step
 from manyhands.tf import gfile
 from manyhands.tf.csv import decode_csv
 from manyhands.tf.dtypes import as_dtype, on_device

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import is_tracer
+from manyhands.keras_bridge.function import NeedsValuesError
 from manyhands.tf.dtypes import on_device
 from manyhands.tf.tensor import tensor
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from keras import ops
 
-from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import is_tracer
+from manyhands.keras_bridge.function import NeedsValuesError
 from manyhands.tf import corners
 from manyhands.tf.dtypes import as_dtype, on_device
 from manyhands.tf.keywords import takes

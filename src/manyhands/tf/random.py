@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 from manyhands.data.dataset.randomness import row_key
-from manyhands.engine.keras_inside.seeds import draw_key
+from manyhands.keras_bridge.seeds import draw_key
 from manyhands.tf.dtypes import as_dtype, on_device
 from manyhands.tf.known_shapes import as_dims, want_values
 from manyhands.tf.tensor import tensor

@@ -16,7 +16,7 @@ import keras
 import numpy as np
 
 from manyhands.engine.jax_inside import is_tracer
-from manyhands.engine.step_scope import current_step
+from manyhands.keras_bridge.step_scope import current_step
 from manyhands.telemetry.events import EventWriter
 from manyhands.tf.missing import Names
 

@@ -16,9 +16,9 @@ import keras
 import numpy as np
 
 from manyhands.data.plain import native, numbers_of
-from manyhands.engine.function import NeedsValuesError
 from manyhands.engine.jax_inside import array_class, is_tracer, tracer_class
-from manyhands.engine.step_program import Rows
+from manyhands.engine.split_rows import SplitRows
+from manyhands.keras_bridge.function import NeedsValuesError
 from manyhands.tf import corners, slices
 from manyhands.tf.dtypes import DType, as_dtype, name_of, on_device
 from manyhands.tf.shapes import TensorShape
@@ -137,7 +137,7 @@ def tensor(value: Any, dtype: Any = None) -> Any:
     """Take anything for a tensor: variables, rows, NumPy arrays, lists and numbers."""
     if isinstance(value, keras.Variable):
         value = value.value
-    if isinstance(value, Rows):
+    if isinstance(value, SplitRows):
         value = value.whole
     if isinstance(value, list | tuple) and any(_holds_tensor(part) for part in value):
         value = jnp.stack([tensor(part) for part in value])
@@ -173,7 +173,7 @@ def _holds_numpy(value: Any) -> bool:
 def _holds_tensor(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(_holds_tensor(part) for part in value)
-    return isinstance(value, jax.Array | keras.Variable | Rows)
+    return isinstance(value, jax.Array | keras.Variable | SplitRows)
 
 
 def _is_text(value: Any) -> bool:
@@ -186,7 +186,7 @@ def _is_text(value: Any) -> bool:
 
 def is_tensor(value: Any) -> bool:
     """Whether a value is a tensor or a variable."""
-    return isinstance(value, jax.Array | keras.Variable | Rows)
+    return isinstance(value, jax.Array | keras.Variable | SplitRows)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:

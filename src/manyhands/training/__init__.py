@@ -1,5 +1,5 @@
-"""fit, evaluate and predict for a model that belongs to a placement."""
+"""fit, evaluate and predict for a model that belongs to an engine."""
 
-from manyhands.training.driver import PlacementDriver, feed_counts
+from manyhands.training.driver import EngineDriver, feed_counts
 
-__all__ = ["PlacementDriver", "feed_counts"]
+__all__ = ["EngineDriver", "feed_counts"]

@@ -11,7 +11,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from manyhands.engine import Role, keras_inside
+from manyhands import keras_bridge
+from manyhands.keras_bridge import Role
 
 
 @dataclass
@@ -44,12 +45,12 @@ class Call:
             model=model,
             role=role,
             name=arguments["called"],
-            watched=keras_inside.watches_batches(callbacks, role),
-            undisturbed=keras_inside.runs_only_known_code(
+            watched=keras_bridge.watches_batches(callbacks, role),
+            undisturbed=keras_bridge.runs_only_known_code(
                 model, callbacks, arguments.get("validation_data")
             ),
-            callbacks=tuple(keras_inside.user_callbacks(callbacks)),
-            datasets=tuple(keras_inside.changing_datasets(arguments)),
+            callbacks=tuple(keras_bridge.user_callbacks(callbacks)),
+            datasets=tuple(keras_bridge.changing_datasets(arguments)),
             num_epochs=(
                 arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
                 if arguments["called"] == "fit"

@@ -10,8 +10,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from manyhands import keras_bridge
 from manyhands.data.plain import check_numbers
-from manyhands.engine import keras_inside
 from manyhands.errors import DataError, explain
 
 
@@ -27,12 +27,12 @@ def check_data(model: Any, arguments: dict[str, Any]) -> None:
         return
     given = [arguments.get(name) for name in ("x", "y", "sample_weight")]
     _check_numbers(called, given)
-    _check(called, "", keras_inside.rows_given(*given))
+    _check(called, "", keras_bridge.rows_given(*given))
     validation = arguments.get("validation_data")
     if isinstance(validation, tuple | list) and 1 <= len(validation) <= 3:
         held_out = [*validation, None, None][:3]
         _check_numbers(called, held_out)
-        _check(called, "validation ", keras_inside.rows_given(*held_out))
+        _check(called, "validation ", keras_bridge.rows_given(*held_out))
 
 
 def _check_numbers(called: str, given: list[Any]) -> None:

@@ -1,6 +1,6 @@
-"""Runs every model of one placement through Keras' own loops.
+"""Runs every model of one engine through Keras' own loops.
 
-In: a Placement; models, their data and Keras' calls on them.  Out: step functions and feeders.
+In: an Engine; models, their data and Keras' calls on them.  Out: step functions and feeders.
 Decides how an epoch is fed: on the devices or ahead from the host, one step a launch or many.
 """
 
@@ -12,21 +12,14 @@ from typing import Any
 
 import jax
 
-from manyhands import config
+from manyhands import config, keras_bridge
 from manyhands.data import ArrayFeeder, FeedCounts, FeedPolicy, StreamFeeder
 from manyhands.devices.inventory import host_memory
-from manyhands.engine import (
-    EagerProgram,
-    Placement,
-    Role,
-    SpmdProgram,
-    keras_inside,
-    layout_of,
-    lift,
-    spec_of,
-)
+from manyhands.engine import EagerEngine, Engine, array_spec
 from manyhands.engine.agreement import agreement_on
 from manyhands.engine.interrupts import interrupts
+from manyhands.engine.pace import launches_ahead
+from manyhands.keras_bridge import Role, lift
 from manyhands.plan import meeting, steps_per_launch
 from manyhands.training import call as calls
 from manyhands.training.checks import check_data
@@ -38,48 +31,39 @@ _STACK_BYTES = 64 * 2**20
 """Rows of several steps travel together up to this size."""
 
 
-_COUNTS = "_manyhands_counts"
-
-
 def feed_counts(model: Any) -> FeedCounts | None:
     """What the last call of fit, evaluate or predict on a model has fed so far."""
-    return getattr(model, _COUNTS, None)
+    return keras_bridge.session_of(model).counts
 
 
-class PlacementDriver:
-    """Keras' loops on one placement."""
+class EngineDriver:
+    """Keras' loops on one engine."""
 
-    def __init__(self, placement: Placement) -> None:
-        self.placement = placement
-        self.agreement = agreement_on(placement)
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.layout = engine.layout
+        self.agreement = agreement_on(engine.layout)
 
     @property
     def spans_processes(self) -> bool:
         """Whether other processes run the same models with this one."""
-        return self.placement.spans_processes
+        return self.layout.spans_processes
 
     def make_function(self, model: Any, role: Role) -> StepFunction:
         """Compile one role of a model, or keep it eager where the user asked for that."""
-        step, gives = lift(model, role), "rows" if role == "predict" else "logs"
-        engine = SpmdProgram if keras_inside.compiles(model) else EagerProgram
-        program = engine(step, self.placement, gives=gives)
+        engine = self.engine if keras_bridge.compiles(model) else EagerEngine(self.layout)
+        program = engine.compile(lift(model, role), gives="rows" if role == "predict" else "logs")
         return StepFunction(
             model,
             role,
             program,
-            launches_ahead=self._launches_ahead(),
+            launches_ahead=launches_ahead(self.layout),
             agreement=self.agreement,
         )
 
-    def _launches_ahead(self) -> int:
-        if self.placement.platform != "cpu":
-            return 4
-        # XLA's CPU collectives can starve each other of threads when several programs wait.
-        return 0 if self.placement.num_replicas > 1 else 1
-
     def make_feeder(self, model: Any, adapter: Any, steps_per_execution: int) -> Any:
         """Feed arrays by row number, anything else by asking for its next batch."""
-        rows = keras_inside.array_rows(adapter)
+        rows = keras_bridge.array_rows(adapter)
         feeder: ArrayFeeder | StreamFeeder
         if rows is None:
             feeder = StreamFeeder(
@@ -98,16 +82,16 @@ class PlacementDriver:
         if call is not None:
             call.feeders.append(feeder)
         if call is None or call.within is None:  # validation inside `fit` does not count as it
-            object.__setattr__(model, _COUNTS, feeder.counts)
+            keras_bridge.session_of(model).counts = feeder.counts
         return feeder
 
     def _batches(self, model: Any, adapter: Any) -> Any:
         """Let each process read its own rows of a dataset, where it can."""
         own = getattr(adapter, "own_iterator", None)
-        if own is None or self.agreement is None or not keras_inside.compiles(model):
+        if own is None or self.agreement is None or not keras_bridge.compiles(model):
             return adapter.get_jax_iterator
         group = self.agreement.group
-        return lambda: own(group.index, group.size, self.placement.share)
+        return lambda: own(group.index, group.size, self.layout.rows.share)
 
     def changes(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Change what Keras was asked for.
@@ -115,7 +99,7 @@ class PlacementDriver:
         One process shows how far training is, not all.  Who keeps what callbacks do comes last.
         """
         changes: dict[str, Any] = {}
-        ordered = keras_inside.resumers_last(arguments.get("callbacks"))
+        ordered = keras_bridge.resumers_last(arguments.get("callbacks"))
         if ordered is not None:
             changes["callbacks"] = ordered
         if self.agreement is not None and self.agreement.group.index:
@@ -126,10 +110,10 @@ class PlacementDriver:
     def around(self, model: Any, role: Role, arguments: dict[str, Any]) -> Iterator[None]:
         """Check the data, watch for Ctrl-C, and leave the model whole however the call ends."""
         check_data(model, arguments)
-        if self.agreement is not None and keras_inside.is_asked_early(arguments.get("x")):
+        if self.agreement is not None and keras_bridge.is_asked_early(arguments.get("x")):
             self.agreement.order()
         with ExitStack() as stack:
-            stack.enter_context(jax.default_device(self.placement.own_devices[0]))
+            stack.enter_context(jax.default_device(self.layout.local_devices[0]))
             stack.enter_context(interrupts.watched())
             stack.enter_context(calls.entered(calls.Call.of(model, role, arguments)))
             stack.callback(self._let_go, model, role)
@@ -142,13 +126,13 @@ class PlacementDriver:
 
     def place(self, arrays: list[Any]) -> list[Any]:
         """Put a copy on every device."""
-        return jax.device_put(arrays, self.placement.here)
+        return jax.device_put(arrays, self.layout.local_copies)
 
     def _let_go(self, model: Any, role: Role) -> None:
-        keras_inside.release_state(model)
+        keras_bridge.release_state(model)
         if role == "train":
-            keras_inside.forget_first_epoch(model)
-        function = keras_inside.function_of(model, role)
+            keras_bridge.forget_first_epoch(model)
+        function = keras_bridge.function_of(model, role)
         if isinstance(function, StepFunction):
             function.forget()
 
@@ -156,7 +140,7 @@ class PlacementDriver:
 
     def _function(self, model: Any) -> tuple[calls.Call, StepFunction] | None:
         call = calls.current(model)
-        function = None if call is None else keras_inside.function_of(model, call.role)
+        function = None if call is None else keras_bridge.function_of(model, call.role)
         if call is None or not isinstance(function, StepFunction):
             return None  # Keras is only building the model
         return call, function
@@ -165,9 +149,9 @@ class PlacementDriver:
         found = self._function(model)
         if found is None:
             return None
-        threads = 0 if self.placement.platform == "cpu" else 1
+        threads = 0 if self.layout.platform == "cpu" else 1
         return FeedPolicy(
-            placer=found[1].program, steps_per_turn=stride, turns_ahead=2, num_threads=threads
+            placer=found[1].program.rows, steps_per_turn=stride, turns_ahead=2, num_threads=threads
         )
 
     def _array_policy(self, model: Any, feeder: ArrayFeeder, stride: int) -> FeedPolicy | None:
@@ -181,11 +165,11 @@ class PlacementDriver:
                 self._free_stride(model, function, feeder, call.role), call.looks_every
             )
         keep = stride > 1 and self._keeps(call, feeder)
-        on_host = self.placement.platform == "cpu"
+        on_host = self.layout.platform == "cpu"
         threads = _feed_threads(on_host=on_host, keep=keep, watched=call.watched)
         draws_ahead = feeder.rows.shuffle == "batch" and call.keeps_place
         return FeedPolicy(
-            placer=function.program,
+            placer=function.program.rows,
             steps_per_turn=stride,
             fixed_turns=not free,
             keep_on_device=keep,
@@ -205,14 +189,14 @@ class PlacementDriver:
         wanted = config.settings().steps_per_dispatch
         if wanted is not None:
             return min(wanted, num_full)
-        batch = jax.tree.map(lambda part: spec_of(part, num_rows=size), arrays)
-        layout = layout_of(batch, self.placement.num_replicas)
-        key = (layout, num_full)
+        batch = jax.tree.map(lambda part: array_spec(part, num_rows=size), arrays)
+        spec = function.program.rows.spec(batch)
+        key = (spec, num_full)
         if key not in function.steps_per_launch:
-            state = keras_inside.get_state(model, role)
+            state = keras_bridge.get_state(model, role)
             function.steps_per_launch[key] = steps_per_launch(
-                function.program.flops(state, layout, batch),
-                platform=self.placement.platform,
+                function.program.flops(state, spec, batch),
+                platform=self.layout.platform,
                 num_full=num_full,
                 batch_bytes=_bytes(arrays) // max(1, feeder.rows.num_rows) * size,
                 limit_bytes=_STACK_BYTES,
@@ -233,10 +217,10 @@ class PlacementDriver:
         return feeder.kept is not None or _bytes(arrays) <= _KEPT_FRACTION * self._free_bytes()
 
     def _free_bytes(self) -> int:
-        if self.placement.platform == "cpu":
-            return (host_memory()[1] or 0) // self.placement.num_replicas
+        if self.layout.platform == "cpu":
+            return (host_memory()[1] or 0) // len(self.layout.local_devices)
         free = []
-        for device in self.placement.own_devices:
+        for device in self.layout.local_devices:
             stats = device.memory_stats() or {}
             free.append(stats.get("bytes_limit", 0) - stats.get("bytes_in_use", 0))
         return min(free)

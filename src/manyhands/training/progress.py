@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from manyhands.engine import keras_inside
+from manyhands import keras_bridge
 from manyhands.engine.agreement import agreement_on
 from manyhands.errors import ScopeError, explain
 from manyhands.training import call as calls
@@ -22,7 +22,7 @@ class Progress:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        if keras_inside.driver_of(model) is None:
+        if keras_bridge.driver_of(model) is None:
             raise ScopeError(
                 explain(
                     "Resume needs a model that belongs to a strategy.",
@@ -34,7 +34,7 @@ class Progress:
     @property
     def spans_processes(self) -> bool:
         """Whether other processes train the same model with this one."""
-        driver = keras_inside.driver_of(self._model)
+        driver = keras_bridge.driver_of(self._model)
         return driver is not None and driver.spans_processes
 
     def position(self) -> dict[str, Any]:
@@ -55,8 +55,8 @@ class Progress:
 
     def arrays_of_first(self, arrays: list[np.ndarray] | None) -> list[np.ndarray]:
         """Give process 0's arrays to all processes; the others pass None."""
-        driver: Any = keras_inside.driver_of(self._model)
-        agreement = agreement_on(driver.placement)
+        driver: Any = keras_bridge.driver_of(self._model)
+        agreement = agreement_on(driver.layout)
         assert agreement is not None, "the model spans processes"
         return agreement.arrays_of_first(arrays)
 
