@@ -17,11 +17,12 @@ Arrays: TypeAlias = Any
 """Arrays in any nesting of tuples, lists and dicts; None stands for "not given"."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class BatchSpec:
     """How many true rows each array of a batch has, and how many there are with what fills up.
 
-    Hashable, because it is a static part of a compiled program.
+    A static part of a compiled program, looked up at every launch: there is one of each, so that
+    it is known by identity.
 
     Args:
         rows: the number of rows of each array; None for one that has none.
@@ -29,6 +30,10 @@ class BatchSpec:
 
     rows: tuple[int | None, ...]
     padded_rows: int
+
+    def __new__(cls, rows: tuple[int | None, ...], padded_rows: int) -> BatchSpec:
+        """Give the one there is."""
+        return _specs.setdefault((rows, padded_rows), object.__new__(cls))
 
     @property
     def num_rows(self) -> int:
@@ -44,6 +49,9 @@ class BatchSpec:
     def pads(self) -> bool:
         """Whether there are rows that only fill up."""
         return self.padded_rows != self.num_rows
+
+
+_specs: dict[Any, BatchSpec] = {}
 
 
 @dataclass(frozen=True, slots=True)
