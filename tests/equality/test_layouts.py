@@ -17,6 +17,8 @@ from tests.equality.test_models import plain
 from tests.oracle import assert_same, train_in
 from tests.strategies.rows import X
 
+pytestmark = pytest.mark.slow  # as many models as in test_models, three times
+
 LAYOUTS = {
     "split weights": lambda: split_layout(2),
     "three to one": lambda: shared_layout(3, 1),
